@@ -34,7 +34,6 @@ CONFIG: dict[str, Any] = {
         "ack_delay_ns": 0,
         "receive_window_bytes": 10**6,
         "cwnd_validation": True,
-        "idle_restart": False,
         "dctcp_gain_shift": 4,
         "dctcp_loss_after_marks": False,
     },

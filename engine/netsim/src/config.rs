@@ -9,7 +9,8 @@ use thiserror::Error;
 
 use crate::queue_samples::SampleQueues;
 use crate::queueing::Queueing;
-use crate::tcp::congestion::{CongestionControl, Dctcp, EcnStar, Reno};
+use crate::tcp::congestion::{CongestionControl, Dctcp, DctcpConfig, EcnStar, Reno};
+use crate::tcp::stack::Stack;
 use crate::tcp::{EchoMode, ReceiverConfig, RtoConfig, SenderConfig};
 use crate::wire::{Echo, options};
 
@@ -154,7 +155,7 @@ pub struct Dcqcn {
 
 /// TCP settings of all connections. Queue pairs use three of them: the segment size, the smallest timeout, which is
 /// their fixed timeout, and the segments per acknowledgement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
     /// Congestion control.
@@ -175,8 +176,6 @@ pub struct Transport {
     pub receive_window_bytes: u64,
     /// Whether the window grows only while it limits the sender.
     pub cwnd_validation: bool,
-    /// Whether a window restarts at the initial window after it was idle for a timeout.
-    pub idle_restart: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
     /// DCTCP: whether a loss reduces a window that marks have just reduced.
@@ -190,6 +189,9 @@ pub struct Transport {
     /// Whether SYN-ACKs are also retransmitted by a timer of their own, not only in answer to a repeated SYN.
     #[serde(default)]
     pub syn_ack_timer: bool,
+    /// What stacks do differently.
+    #[serde(default)]
+    pub stack: Stack,
     /// DCQCN: rates.
     #[serde(default)]
     pub dcqcn: Option<Dcqcn>,
@@ -201,27 +203,72 @@ const MAX_PORTS: usize = 512;
 const MAX_DSCP: u8 = 63;
 /// Frames of probes: from headers only to roughly the largest IPv4 packet.
 const PROBE_BYTES: std::ops::RangeInclusive<u32> = Echo::HEADERS as u32..=65_000;
+const SMALL_RECEIVE_WINDOW: &str = "the receive window must be at least one segment";
 /// Longest retransmission timeout: RFC 6298 section 2.5.
 const MAX_RTO: Duration = Duration::from_nanos(60_000_000_000);
 
 impl Transport {
-    pub(crate) fn sender(&self) -> SenderConfig {
+    /// Checks values that types do not constrain.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Value`].
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let failed = self.checks().into_iter().find(|(holds, _)| !holds);
+        failed.map_or(Ok(()), |(_, problem)| Err(ConfigError::Value(problem)))
+    }
+
+    fn checks(&self) -> [(bool, &'static str); 10] {
+        [
+            (self.mss_bytes > 0 && self.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
+            (
+                !self.measures_delay() || self.mss_bytes as usize > options::TIMING_BYTES,
+                "the segment size leaves no room for the option that measures delays",
+            ),
+            (
+                !self.measures_delay() || self.delay_threshold_ns.is_some_and(|threshold| threshold > 0),
+                "a transport that reacts to delays needs a delay threshold above 0",
+            ),
+            (
+                (self.control == Control::Dcqcn) == self.dcqcn.is_some(),
+                "DCQCN needs rates, and other transports must have none",
+            ),
+            (self.initial_window_segments > 0, "the initial window must be at least one segment"),
+            (self.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
+            (self.receive_window_bytes >= self.mss_bytes.into(), SMALL_RECEIVE_WINDOW),
+            (self.dctcp_gain_shift < 20, "the gain of DCTCP must be at least 2^-19"),
+            (self.initial_rto_ns > 0 && self.min_rto_ns > 0, "a retransmission timeout must be above 0"),
+            (
+                Duration::from_nanos(self.min_rto_ns.max(self.initial_rto_ns)) <= MAX_RTO,
+                "a retransmission timeout must be at most 60 s",
+            ),
+        ]
+    }
+
+    /// Settings of senders.
+    pub fn sender(&self) -> SenderConfig {
         SenderConfig {
             mss: self.payload_bytes(),
             initial_window: self.initial_window_segments,
             rto: self.rto(),
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
-            idle_restart: self.idle_restart,
+            stack: self.stack,
         }
     }
 
     pub(crate) fn rto(&self) -> RtoConfig {
         let ns = Duration::from_nanos;
-        RtoConfig { min: ns(self.min_rto_ns), max: MAX_RTO, initial: ns(self.initial_rto_ns) }
+        RtoConfig {
+            min: ns(self.min_rto_ns),
+            max: MAX_RTO,
+            initial: ns(self.initial_rto_ns),
+            estimator: self.stack.rto_estimator,
+        }
     }
 
-    pub(crate) fn receiver(&self, ecn: bool) -> ReceiverConfig {
+    /// Settings of receivers. With `ecn`, both hosts take part in ECN, if the transport does.
+    pub fn receiver(&self, ecn: bool) -> ReceiverConfig {
         let echo = match self.control {
             _ if !ecn => EchoMode::None,
             Control::Dctcp | Control::Ear => EchoMode::Dctcp,
@@ -229,7 +276,14 @@ impl Transport {
             Control::Reno | Control::DelayDctcp | Control::Dcqcn => EchoMode::None,
         };
         let ack_delay = Duration::from_nanos(self.ack_delay_ns);
-        ReceiverConfig { ack_every: self.ack_every_segments, ack_delay, echo }
+        ReceiverConfig {
+            ack_every: self.ack_every_segments,
+            ack_delay,
+            echo,
+            quick_acks: self.stack.quick_acks,
+            dsack: self.stack.dsack,
+            cwr_in_order: self.stack.cwr_in_order,
+        }
     }
 
     /// Whether an option in each segment measures one-way delays.
@@ -243,11 +297,18 @@ impl Transport {
     }
 
     /// Congestion control of a connection. If its hosts do not take part in ECN, it is Reno for every transport.
-    pub(crate) fn control(&self, ecn: bool) -> Box<dyn CongestionControl> {
+    pub fn control(&self, ecn: bool) -> Box<dyn CongestionControl> {
         if !ecn {
             return Box::new(Reno);
         }
-        let dctcp = || Dctcp::new(self.dctcp_gain_shift, self.dctcp_loss_after_marks);
+        let dctcp = || {
+            Dctcp::new(DctcpConfig {
+                gain_shift: self.dctcp_gain_shift,
+                initial_alpha: self.stack.initial_alpha,
+                loss_after_marks: self.dctcp_loss_after_marks,
+                as_linux: self.stack.linux_alpha,
+            })
+        };
         let threshold = Duration::from_nanos(self.delay_threshold_ns.unwrap_or(0));
         match self.control {
             Control::Dctcp => Box::new(dctcp()),
@@ -506,7 +567,7 @@ impl Config {
     pub(crate) fn check(&self, flows: &[Flow]) -> Result<(), ConfigError> {
         self.check_switches()?;
         let rates = self.transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
-        let checks = self.check_transport(flows).into_iter().chain(self.check_pauses());
+        let checks = self.transport.checks().into_iter().chain(self.check_windows(flows)).chain(self.check_pauses());
         let checks = checks.chain(self.check_priorities(flows)).chain(self.check_rest()).chain(rates);
         if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {
             return Err(ConfigError::Value(problem));
@@ -516,40 +577,10 @@ impl Config {
         self.check_records()
     }
 
-    fn check_transport(&self, flows: &[Flow]) -> [(bool, &'static str); 10] {
-        let transport = &self.transport;
-        [
-            (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
-            (
-                !transport.measures_delay() || transport.mss_bytes as usize > options::TIMING_BYTES,
-                "the segment size leaves no room for the option that measures delays",
-            ),
-            (
-                !transport.measures_delay() || transport.delay_threshold_ns.is_some_and(|threshold| threshold > 0),
-                "a transport that reacts to delays needs a delay threshold above 0",
-            ),
-            (
-                (transport.control == Control::Dcqcn) == transport.dcqcn.is_some(),
-                "DCQCN needs rates, and other transports must have none",
-            ),
-            (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
-            (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
-            (
-                flows
-                    .iter()
-                    .map(|flow| flow.receive_window_bytes)
-                    .filter(|&bytes| bytes > 0)
-                    .chain([transport.receive_window_bytes])
-                    .all(|bytes| bytes >= transport.mss_bytes.into()),
-                "the receive window must be at least one segment",
-            ),
-            (transport.dctcp_gain_shift < 20, "the gain of DCTCP must be at least 2^-19"),
-            (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout must be above 0"),
-            (
-                Duration::from_nanos(transport.min_rto_ns.max(transport.initial_rto_ns)) <= MAX_RTO,
-                "a retransmission timeout must be at most 60 s",
-            ),
-        ]
+    /// Whether the receive windows of flows that have their own hold a segment.
+    fn check_windows(&self, flows: &[Flow]) -> [(bool, &'static str); 1] {
+        let mut own = flows.iter().map(|flow| flow.receive_window_bytes).filter(|&bytes| bytes > 0);
+        [(own.all(|bytes| bytes >= self.transport.mss_bytes.into()), SMALL_RECEIVE_WINDOW)]
     }
 
     fn check_pauses(&self) -> [(bool, &'static str); 4] {

@@ -7,10 +7,12 @@
 //! on the wire.
 
 pub mod congestion;
+mod prr;
 mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
+pub mod stack;
 
 pub use receiver::{AckPlan, EchoMode, Receiver, ReceiverConfig, SackBlocks};
 pub use rtt::{RtoConfig, RttEstimator};

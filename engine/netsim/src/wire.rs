@@ -278,9 +278,9 @@ pub mod options {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Writes SACK blocks (RFC 2018) to `target`: as many as there is room for, at most three. Returns the bytes used.
+    /// Writes SACK blocks (RFC 2018) to `target`: as many as there is room for, at most four. Returns the bytes used.
     pub fn sack(blocks: impl ExactSizeIterator<Item = (u32, u32)>, target: &mut [u8]) -> usize {
-        let count = blocks.len().min(target.len().saturating_sub(4) / 8).min(3);
+        let count = blocks.len().min(target.len().saturating_sub(4) / 8).min(4);
         if count == 0 {
             return 0;
         }

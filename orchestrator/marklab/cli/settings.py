@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from marklab.devices.hosts import CONTROLS, LINUX_CONTROLS
+from marklab.devices.stacks import PROFILES
 from marklab.spec.description import Spec
 from marklab.traffic.workload import known_workloads
 
@@ -89,6 +90,10 @@ RUN = (
         "transport", "NAME",
         f"{', '.join(name for name in CONTROLS if name not in LINUX_CONTROLS)}; mininet: {', '.join(LINUX_CONTROLS)}.",
         _NETWORK,
+    ),
+    SettingOption(
+        "stack", "NAME", f"TCP of simulated hosts: {', '.join(PROFILES)}; docs/stacks.md.", _NETWORK,
+        setting="transport.stack.profile",
     ),
     SettingOption(
         "ecn_plus", " ", "Make SYN/ACKs ECN capable (with ecn-star).", _NETWORK,

@@ -10,6 +10,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
 from marklab.devices.frames import MTU_BYTES
+from marklab.devices.stacks import Stack
 from marklab.errors import BadInput
 from marklab.model import PART, SIZE, Model, Part, Rate, Size, Time, short_form
 
@@ -55,6 +56,9 @@ class Transport(Model):
     model_config = ConfigDict(json_schema_extra=short_form({"enum": [*CONTROLS]}))
 
     control: Control = "dctcp"
+    stack: Stack = Field(
+        default_factory=lambda: Stack.model_validate({}), description="what TCP stacks do differently: docs/stacks.md"
+    )
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
     initial_window: int = Field(default=10, ge=1, le=10**6, description="segments")
     min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0, le=_LONGEST_RTO_NS)

@@ -213,7 +213,12 @@ def transport_numbers(transport: Transport, rate_bps: int) -> dict[str, Any]:
     numbers = _numbers(transport)
     # Those of connections come with the flows.
     del numbers["receive_windows"]
+    stack = _numbers(transport.stack)
+    del stack["profile"]
+    idle = stack.pop("idle")
+    del numbers["idle_restart"]
     return numbers | {
+        "stack": stack | {"idle_restart": idle if transport.idle_restart else "never"},
         "delay_threshold_ns": transport.threshold_ns(rate_bps),
         "syn_ack_timer": bool(transport.syn_ack_timer),
         "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from marklab.devices.stacks import transport_title
 from marklab.report.terminal import real_fabric, topology_name
 from marklab.results.collection import Collection
 from marklab.results.summary import Summary
@@ -27,7 +28,7 @@ def _of(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "topology", topology_name(spec["topology"])
     yield "rate", f"{spec['rate']}b/s"
     yield "RTT", str(spec["rtt"])
-    yield "transport", str(spec["transport"]["control"])
+    yield "transport", transport_title(spec["transport"])
     if "flow_list" in spec:
         yield "flow list", str(spec["flow_list"]["path"])
     elif spec["flows"]:

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from marklab.devices.stacks import transport_title
 from marklab.results.metric import HEADLINE, METRICS, QUERY_HEADLINE, with_interval
 from marklab.results.summary import (
     ALL_PORTS,
@@ -50,7 +51,7 @@ def _heading(summary: Summary) -> Text:
     what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
     where = topology_name(spec["topology"])
     fabric = real_fabric(summary)
-    how = f"{spec['transport']['control']}; {seeds} seed(s){f'; {fabric}' if fabric else ''}"
+    how = f"{transport_title(spec['transport'])}; {seeds} seed(s){f'; {fabric}' if fabric else ''}"
     return Text(f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {how}")
 
 

@@ -236,12 +236,12 @@ impl Network {
     }
 
     fn send_answer(&mut self, connection: usize) {
-        let has_timer = self.transport.syn_ack_timer;
+        let (has_timer, stack) = (self.transport.syn_ack_timer, self.transport.stack);
         let state = &mut self.connections[connection];
         let side = if state.asking.is_some() { Side::Client } else { Side::Server };
         if let Some(answer) = &mut state.answer {
             // RFC 5681 section 3.1: the answering host begins with one segment if its answer, or the SYN, was lost.
-            if answer.times > 0 && state.state == State::Unopened {
+            if stack.begins_with_one_segment(answer.times + 1) && state.state == State::Unopened {
                 state.sender.on_lost_handshake();
             }
             answer.sent(self.now, has_timer);

@@ -507,9 +507,8 @@ impl Network {
                 Some(asking) => [asking.deadline, state.sender.deadline()].into_iter().flatten().min(),
             },
             State::Opening { since, attempts } => {
-                // Attempts 1, 2, 3 end after 1, 1 + 2, 1 + 2 + 4 times the timeout.
-                let sum = (1u64 << attempts.min(32)) - 1;
-                Some(since + self.transport.rto().initial.saturating_mul(sum))
+                let wait = self.transport.stack.syn_wait(attempts);
+                Some(since + self.transport.rto().initial.saturating_mul(wait))
             }
         }
     }
@@ -568,8 +567,12 @@ impl Network {
         }
         let due = past(self.sender_deadline(connection));
         match (due, self.connections[connection].state) {
-            (true, State::Opening { .. }) => {
-                self.connections[connection].sender.on_syn_timeout();
+            (true, State::Opening { attempts, .. }) => {
+                let sender = &mut self.connections[connection].sender;
+                sender.on_repeated();
+                if self.transport.stack.begins_with_one_segment(attempts + 1) {
+                    sender.on_lost_handshake();
+                }
                 self.send_syn(connection);
             }
             (true, State::Open) => {

@@ -8,7 +8,7 @@ mod delay;
 mod ecn_star;
 mod reno;
 
-pub use dctcp::{Alpha, Dctcp};
+pub use dctcp::{Alpha, Dctcp, DctcpConfig};
 pub use delay::DelaySignal;
 pub use ecn_star::EcnStar;
 pub use reno::Reno;
@@ -24,41 +24,52 @@ pub struct Window {
     pub mss: u64,
     /// Bytes acknowledged in congestion avoidance since the window last grew (RFC 3465).
     pub bytes_acked: u64,
+    /// Windows are multiples of this: 1, or a segment if the window counts segments.
+    pub unit: u64,
+    /// Smallest window after a reduction.
+    pub smallest: u64,
 }
 
 impl Window {
-    /// A window in slow start.
+    /// A window of bytes in slow start. A reduction leaves two segments or more.
     pub fn new(mss: u64, initial_segments: u64) -> Window {
-        Window { cwnd: mss * initial_segments, ssthresh: u64::MAX, mss, bytes_acked: 0 }
+        Window { cwnd: mss * initial_segments, ssthresh: u64::MAX, mss, bytes_acked: 0, unit: 1, smallest: 2 * mss }
     }
 
-    /// Grows the window by slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465). In congestion
-    /// avoidance, it grows by one segment per window of acknowledged bytes.
+    /// Grows the window by slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465). Slow start ends
+    /// at the threshold; in congestion avoidance, the window grows by one segment per window of acknowledged bytes.
     pub fn grow_reno(&mut self, acked: u64) {
-        if self.cwnd < self.ssthresh {
-            self.cwnd += acked;
+        let slow_start = acked.min(self.ssthresh.saturating_sub(self.cwnd));
+        self.cwnd += slow_start;
+        if slow_start == acked {
             return;
         }
-        self.bytes_acked += acked;
+        self.bytes_acked += acked - slow_start;
         if self.bytes_acked >= self.cwnd {
             self.bytes_acked -= self.cwnd;
             self.cwnd += self.mss;
         }
     }
 
-    /// Sets window and threshold after congestion, to at least two segments.
-    pub fn reduce_to(&mut self, cwnd: u64) {
-        self.cwnd = cwnd.max(2 * self.mss);
-        self.ssthresh = self.cwnd;
-        self.bytes_acked = 0;
+    /// `bytes` times a fraction, as a window can have it.
+    pub fn scaled(&self, bytes: u64, numerator: u64, denominator: u64) -> u64 {
+        let units = u128::from(bytes / self.unit) * u128::from(numerator) / u128::from(denominator);
+        units as u64 * self.unit
+    }
+
+    /// Half of `bytes`, as a window can have it.
+    pub fn half(&self, bytes: u64) -> u64 {
+        self.scaled(bytes, 1, 2)
     }
 }
 
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acked {
-    /// Bytes newly acknowledged.
+    /// Bytes newly acknowledged in order.
     pub bytes: u64,
+    /// Weight of the segments newly acknowledged, in order or selectively ([`super::stack::WindowUnit`]).
+    pub delivered: u64,
     /// Whether it signals congestion.
     pub congested: bool,
     /// First unacknowledged byte after this acknowledgement.
@@ -68,7 +79,7 @@ pub struct Acked {
 }
 
 /// A congestion control algorithm. One instance per connection.
-pub trait CongestionControl: Send + std::fmt::Debug {
+pub trait CongestionControl: Send + Sync + std::fmt::Debug {
     /// Whether data packets are ECN capable.
     fn ecn(&self) -> bool;
 
@@ -88,7 +99,7 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         ece && self.ecn()
     }
 
-    /// Called for every acknowledgement of new data, before the window reacts.
+    /// Called for every acknowledgement of data, before the window reacts.
     fn on_ack(&mut self, _acked: Acked) {}
 
     /// Grows the window after an acknowledgement. With cwnd validation, called only if the window limited the sender.
@@ -96,12 +107,13 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         window.grow_reno(acked);
     }
 
-    /// Reduces the window after a sign of congestion other than a loss. Called at most once per window of data.
-    fn on_congestion(&mut self, window: &mut Window);
+    /// The threshold after a sign of congestion other than a loss; the sender brings the window there. Called at most
+    /// once per window of data.
+    fn ssthresh_after_marks(&mut self, window: &Window) -> u64;
 
-    /// Reduces the window after a loss. Called at most once per window of data.
-    fn on_loss(&mut self, window: &mut Window, flight: u64) {
-        window.reduce_to(flight / 2);
+    /// The threshold after a loss. `base` is what a loss halves. Called at most once per window of data.
+    fn ssthresh_after_loss(&mut self, window: &Window, base: u64) -> u64 {
+        window.half(base)
     }
 
     /// Whether a loss reduces a window that marks have just reduced. By RFC 3168 section 6.1.2, it does not.

@@ -23,13 +23,22 @@ pub struct ReceiverConfig {
     pub ack_delay: Duration,
     /// Echo of marks.
     pub echo: EchoMode,
+    /// Segments that are acknowledged at once when a connection begins. Then also a mark that is the first of a window
+    /// (two segments), CWR, and a segment that arrives twice end the delay of acknowledgements for a while, as Linux has
+    /// it (`tcp_enter_quickack_mode`).
+    pub quick_acks: u32,
+    /// Whether segments that arrive twice are reported (RFC 2883).
+    pub dsack: bool,
+    /// Whether CWR counts only on segments that arrive in order.
+    pub cwr_in_order: bool,
 }
 
-/// Selective acknowledgements to report: the first `len` of `blocks`, the most recent first (RFC 2018).
+/// Selective acknowledgements to report: the first `len` of `blocks`, the most recent first (RFC 2018). A range that
+/// arrived twice comes before them (RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SackBlocks {
     /// Ranges of stream offsets.
-    pub blocks: [(u64, u64); 3],
+    pub blocks: [(u64, u64); 4],
     /// Number of valid blocks.
     pub len: usize,
 }
@@ -62,12 +71,25 @@ pub struct Receiver {
     /// Echo of the next acknowledgement: the latched mark, or DCTCP's state.
     echo: bool,
     deadline: Option<Time>,
+    /// Acknowledgements that are not delayed.
+    quick: u32,
+    /// The range of the latest segment, if it had arrived before.
+    duplicate: Option<(u64, u64)>,
 }
 
 impl Receiver {
     /// A receiver at the start of a stream.
     pub fn new(config: ReceiverConfig) -> Receiver {
-        Receiver { config, rcv_nxt: 0, islands: Vec::new(), pending: 0, echo: false, deadline: None }
+        Receiver {
+            config,
+            rcv_nxt: 0,
+            islands: Vec::new(),
+            pending: 0,
+            echo: false,
+            deadline: None,
+            quick: config.quick_acks,
+            duplicate: None,
+        }
     }
 
     /// Next expected byte: everything before it has arrived.
@@ -83,7 +105,9 @@ impl Receiver {
     /// The ranges to report with an acknowledgement.
     pub fn sack_blocks(&self) -> SackBlocks {
         let mut report = SackBlocks::default();
-        for (target, &block) in report.blocks.iter_mut().zip(&self.islands) {
+        for (target, block) in
+            report.blocks.iter_mut().zip(self.duplicate.into_iter().chain(self.islands.iter().copied()))
+        {
             *target = block;
             report.len += 1;
         }
@@ -95,10 +119,18 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
+        let cwr = cwr && (offset == self.rcv_nxt || !self.config.cwr_in_order);
         match self.config.echo {
             EchoMode::None => {}
             // A mark on the segment that carries CWR is a new mark (RFC 3168 section 6.1.3).
-            EchoMode::Latched => self.echo = ce || (self.echo && !cwr),
+            EchoMode::Latched => {
+                // Linux acknowledges the first mark of a window and CWR at once.
+                changed = self.config.quick_acks > 0 && (cwr || (ce && !self.echo));
+                if ce && !self.echo {
+                    self.quicken(2);
+                }
+                self.echo = ce || (self.echo && !cwr);
+            }
             EchoMode::Dctcp => {
                 // A change is acknowledged at once. Segments that waited are acknowledged before it, with the old echo.
                 changed = ce != self.echo;
@@ -110,10 +142,14 @@ impl Receiver {
             }
         }
         let had_islands = !self.islands.is_empty();
+        self.duplicate = None;
+        if self.config.dsack {
+            self.note_duplicate(offset, offset + u64::from(len));
+        }
         let in_order = self.take(offset, offset + u64::from(len));
         self.pending += 1;
         // A segment out of order, one that fills a gap, or a duplicate is acknowledged at once (RFC 5681 section 4.2).
-        if changed || !in_order || had_islands || self.pending >= self.config.ack_every {
+        if changed || !in_order || had_islands || self.quick > 0 || self.pending >= self.config.ack_every {
             plan.now = Some(self.acknowledge());
         } else if self.deadline.is_none() {
             self.deadline = Some(now + self.config.ack_delay);
@@ -130,7 +166,26 @@ impl Receiver {
     pub fn acknowledge(&mut self) -> bool {
         self.pending = 0;
         self.deadline = None;
+        self.quick = self.quick.saturating_sub(1);
         self.echo
+    }
+
+    /// Does not delay this many acknowledgements, if the stack has them.
+    fn quicken(&mut self, acknowledgements: u32) {
+        self.quick = self.quick.max(acknowledgements.min(self.config.quick_acks));
+    }
+
+    /// Notes what of a segment has arrived before.
+    fn note_duplicate(&mut self, start: u64, end: u64) {
+        let known = self.islands.iter().any(|&(from, to)| from <= start && end <= to);
+        if start < self.rcv_nxt && start < end {
+            self.duplicate = Some((start, end.min(self.rcv_nxt)));
+        } else if known {
+            self.duplicate = Some((start, end));
+        }
+        if self.duplicate.is_some() {
+            self.quicken(self.config.quick_acks);
+        }
     }
 
     /// Adds a range. Returns whether it contained the next expected byte.
@@ -167,7 +222,14 @@ mod tests {
     use super::*;
 
     fn receiver(echo: EchoMode, ack_every: u32) -> Receiver {
-        Receiver::new(ReceiverConfig { ack_every, ack_delay: Duration::from_micros(500), echo })
+        Receiver::new(ReceiverConfig {
+            ack_every,
+            ack_delay: Duration::from_micros(500),
+            echo,
+            quick_acks: 0,
+            dsack: false,
+            cwr_in_order: false,
+        })
     }
 
     fn now() -> Time {
@@ -219,6 +281,31 @@ mod tests {
         let plan = receiver.on_segment(now(), 400, 100, false, false);
         assert_eq!(plan, AckPlan { earlier: None, now: Some(false) }); // nothing was pending
         assert_eq!(receiver.deadline(), None);
+    }
+
+    #[test]
+    fn the_first_segments_are_acknowledged_at_once_if_the_stack_does_so() {
+        let config = receiver(EchoMode::None, 2).config;
+        let mut receiver = Receiver::new(ReceiverConfig { quick_acks: 3, dsack: true, ..config });
+        let mut acknowledged = Vec::new();
+        for number in 0..7 {
+            acknowledged.push(receiver.on_segment(now(), number * 100, 100, false, false).now.is_some());
+        }
+        assert_eq!(acknowledged, [true, true, true, false, true, false, true]);
+        assert!(receiver.on_segment(now(), 100, 100, false, false).now.is_some());
+        assert_eq!(receiver.sack_blocks().as_slice(), [(100, 200)]);
+        assert!(receiver.on_segment(now(), 700, 100, false, false).now.is_some()); // quick again
+        assert_eq!(receiver.sack_blocks().as_slice(), []);
+    }
+
+    #[test]
+    fn a_segment_that_arrives_twice_above_a_gap_is_reported_before_its_block() {
+        let config = receiver(EchoMode::None, 2).config;
+        let mut receiver = Receiver::new(ReceiverConfig { dsack: true, ..config });
+        for offset in [200, 300, 200] {
+            receiver.on_segment(now(), offset, 100, false, false);
+        }
+        assert_eq!(receiver.sack_blocks().as_slice(), [(200, 300), (200, 400)]);
     }
 
     proptest! {

@@ -3,6 +3,8 @@
 
 use marklab_units::Duration;
 
+use super::stack::RtoEstimator;
+
 /// Bounds of the timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoConfig {
@@ -12,14 +14,33 @@ pub struct RtoConfig {
     pub max: Duration,
     /// Timeout while there is no sample yet.
     pub initial: Duration,
+    /// How samples become a timeout.
+    pub estimator: RtoEstimator,
+}
+
+/// The estimate, in ns, once there is a sample.
+#[derive(Clone, Copy, Debug)]
+enum Estimate {
+    Rfc6298 {
+        srtt: u64,
+        rttvar: u64,
+    },
+    /// As Linux has it: `srtt` is scaled by 8, `mdev` and the others by 4. `mdev_max` is the largest of this round,
+    /// which ends when data beyond `round_end` are acknowledged.
+    Linux {
+        srtt8: u64,
+        mdev4: u64,
+        mdev_max4: u64,
+        rttvar4: u64,
+        round_end: u64,
+    },
 }
 
 /// Smoothed round-trip time, its variation and the resulting timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     config: RtoConfig,
-    /// `srtt` and `rttvar` in ns, once there is a sample.
-    smoothed: Option<(u64, u64)>,
+    estimate: Option<Estimate>,
     minimum: Option<Duration>,
     /// Number of timeouts in a row.
     backoff: u32,
@@ -28,21 +49,63 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// An estimator without samples.
     pub fn new(config: RtoConfig) -> RttEstimator {
-        RttEstimator { config, smoothed: None, minimum: None, backoff: 0 }
+        RttEstimator { config, estimate: None, minimum: None, backoff: 0 }
     }
 
-    /// Takes a sample (RFC 6298 section 2), which also ends the back-off.
+    /// Takes a sample outside the data of a stream.
     pub fn sample(&mut self, rtt: Duration) {
-        self.minimum = Some(self.minimum.map_or(rtt, |minimum| minimum.min(rtt)));
+        self.sample_of(rtt, 0, 0);
+    }
+
+    /// Takes a sample (RFC 6298 section 2), which also ends the back-off. The stream offsets are those after the
+    /// acknowledgement that gave it.
+    pub fn sample_of(&mut self, rtt: Duration, snd_una: u64, snd_nxt: u64) {
+        self.note_minimum(rtt);
         let rtt = rtt.nanos();
-        self.smoothed = Some(match self.smoothed {
-            None => (rtt, rtt / 2),
-            Some((srtt, rttvar)) => {
-                let rttvar = (3 * rttvar + srtt.abs_diff(rtt)) / 4;
-                ((7 * srtt + rtt) / 8, rttvar)
+        self.estimate = Some(match self.estimate {
+            None => self.first(rtt, snd_nxt),
+            Some(Estimate::Rfc6298 { srtt, rttvar }) => {
+                Estimate::Rfc6298 { srtt: (7 * srtt + rtt) / 8, rttvar: (3 * rttvar + srtt.abs_diff(rtt)) / 4 }
+            }
+            Some(Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, round_end }) => {
+                let error = rtt as i64 - (srtt8 >> 3) as i64;
+                let mut change = error.abs() - (mdev4 >> 2) as i64;
+                if error < 0 && change > 0 {
+                    change >>= 3; // a round trip that gets shorter is no reason for a longer timeout
+                }
+                let mdev4 = mdev4.saturating_add_signed(change);
+                let mdev_max4 = mdev_max4.max(mdev4);
+                let rttvar4 = rttvar4.max(mdev_max4);
+                let srtt8 = srtt8.saturating_add_signed(error).max(1);
+                if snd_una > round_end {
+                    let rttvar4 = rttvar4 - (rttvar4.saturating_sub(mdev_max4) >> 2);
+                    Estimate::Linux { srtt8, mdev4, mdev_max4: self.floor(), rttvar4, round_end: snd_nxt }
+                } else {
+                    Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, round_end }
+                }
             }
         });
         self.backoff = 0;
+    }
+
+    fn first(&self, rtt: u64, snd_nxt: u64) -> Estimate {
+        match self.config.estimator {
+            RtoEstimator::Rfc6298 => Estimate::Rfc6298 { srtt: rtt, rttvar: rtt / 2 },
+            RtoEstimator::Linux => {
+                let rttvar4 = (2 * rtt).max(self.floor());
+                Estimate::Linux { srtt8: 8 * rtt, mdev4: 2 * rtt, mdev_max4: rttvar4, rttvar4, round_end: snd_nxt }
+            }
+        }
+    }
+
+    /// Linux's smallest variation, scaled as it is.
+    fn floor(&self) -> u64 {
+        self.config.min.nanos()
+    }
+
+    /// Notes a round trip that may be the shortest, though it gives no sample.
+    pub fn note_minimum(&mut self, rtt: Duration) {
+        self.minimum = Some(self.minimum.map_or(rtt, |minimum| minimum.min(rtt)));
     }
 
     /// Doubles the timeout (section 5.5).
@@ -52,7 +115,10 @@ impl RttEstimator {
 
     /// The smoothed round-trip time, if there is a sample.
     pub fn srtt(&self) -> Option<Duration> {
-        self.smoothed.map(|(srtt, _)| Duration::from_nanos(srtt))
+        self.estimate.map(|estimate| match estimate {
+            Estimate::Rfc6298 { srtt, .. } => Duration::from_nanos(srtt),
+            Estimate::Linux { srtt8, .. } => Duration::from_nanos(srtt8 >> 3),
+        })
     }
 
     /// The shortest sample.
@@ -60,12 +126,18 @@ impl RttEstimator {
         self.minimum
     }
 
+    /// The smallest timeout.
+    pub fn floor_rto(&self) -> Duration {
+        self.config.min
+    }
+
     /// The timeout.
     pub fn rto(&self) -> Duration {
-        let RtoConfig { min, max, initial } = self.config;
-        let base = match self.smoothed {
+        let RtoConfig { min, max, initial, .. } = self.config;
+        let base = match self.estimate {
             None => initial,
-            Some((srtt, rttvar)) => Duration::from_nanos(srtt + 4 * rttvar).clamp(min, max),
+            Some(Estimate::Rfc6298 { srtt, rttvar }) => Duration::from_nanos(srtt + 4 * rttvar).clamp(min, max),
+            Some(Estimate::Linux { srtt8, rttvar4, .. }) => Duration::from_nanos((srtt8 >> 3) + rttvar4).min(max),
         };
         base.saturating_mul(1 << self.backoff).min(max)
     }
@@ -77,7 +149,12 @@ mod tests {
 
     fn estimator(min_us: u64) -> RttEstimator {
         let us = Duration::from_micros;
-        RttEstimator::new(RtoConfig { min: us(min_us), max: us(1_000_000), initial: us(3_000) })
+        RttEstimator::new(RtoConfig {
+            min: us(min_us),
+            max: us(1_000_000),
+            initial: us(3_000),
+            estimator: RtoEstimator::Rfc6298,
+        })
     }
 
     #[test]

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments in flight: one record per segment that is sent and not yet acknowledged. Losses are found by RFC 6675,
-//! counted in segments, and lost retransmissions by RFC 8985.
+//! counted in segments, and lost retransmissions by RFC 8985; or all of them by RFC 8985 (RACK).
 
 use std::collections::VecDeque;
 
-use marklab_units::Time;
+use marklab_units::{Duration, Time};
+
+use super::stack::{LossDetection, WindowUnit};
 
 /// Segments that must be selectively acknowledged above a segment before it counts as lost (RFC 6675, DupThresh).
 const DUP_THRESH: usize = 3;
+/// Most segments by which Linux takes packets to be reordered (`net.ipv4.tcp_max_reordering`).
+const MAX_REORDERING: usize = 300;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -19,6 +23,8 @@ enum State {
     Lost,
     /// Retransmitted, without any acknowledgement.
     Resent,
+    /// Sent twice, though nothing shows that the first copy was lost: a probe of the tail. Both may be in the network.
+    Probed,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,105 +37,226 @@ struct Segment {
     sent: Time,
 }
 
-/// The segments between `snd_una` and `snd_nxt`.
+impl Segment {
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+}
+
+/// The segments between `snd_una` and `snd_nxt`. Weights are bytes, or full segments if windows count segments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
-    /// Bytes in states `InFlight` and `Resent`.
+    detection: LossDetection,
+    /// Weight of any segment; `None` if it is its length.
+    full: Option<u32>,
+    /// Weight of what may be in the network.
     pipe: u64,
     /// Segments in state `Lost`.
     lost: usize,
     /// Segments in state `Sacked`.
     sacked: usize,
-    /// Segments in state `Resent`.
+    /// Segments in states `Resent` and `Probed`.
     resent: usize,
+    rack: Rack,
+}
+
+/// What RFC 8985 section 6.1 keeps.
+#[derive(Clone, Copy, Default, Debug)]
+struct Rack {
     /// Of the segments that have arrived, the one sent last: when it was sent, and its first byte. Segments that were
     /// sent at the same time left in the order of their bytes.
     latest: (Time, u64),
+    /// Its round trip.
+    rtt: Duration,
+    /// Whether a segment has arrived since losses were last looked for.
+    advanced: bool,
+    /// End of the highest segment that was selectively acknowledged.
+    highest: u64,
+    /// Segments by which packets were reordered at most, once that was seen.
+    reordering: Option<usize>,
+}
+
+/// An acknowledgement, as the scoreboard needs it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report<'a> {
+    pub(super) now: Time,
+    pub(super) una: u64,
+    /// Ranges `[start, end)`. The first may repeat data that were acknowledged before (RFC 2883).
+    pub(super) sacks: &'a [(u64, u64)],
+    /// The shortest round trip: a segment retransmitted later than that ago cannot be acknowledged yet, so that an
+    /// earlier copy has arrived.
+    pub(super) min_rtt: Duration,
+    /// End of the data that were in flight when a timeout or a loss was last found.
+    pub(super) high_seq: u64,
 }
 
 /// Effect of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Change {
-    /// Latest sending time of the newly acknowledged segments that were sent only once.
-    pub(super) sent: Option<Time>,
-    /// Whether segments were found lost.
-    pub(super) new_loss: bool,
+    /// Sending times of the segments that were sent only once: the latest that is newly acknowledged, the earliest
+    /// that is acknowledged cumulatively, and the earliest that is acknowledged selectively.
+    pub(super) latest: Option<Time>,
+    pub(super) earliest: Option<Time>,
+    pub(super) earliest_sacked: Option<Time>,
+    /// Weight of the segments that are newly acknowledged.
+    pub(super) delivered: u64,
+    /// Whether segments are newly acknowledged selectively.
+    pub(super) sacked: bool,
+    /// Whether a segment before `high_seq` has arrived that was sent only once.
+    pub(super) original: bool,
+    /// End of a range that was reported as received twice.
+    pub(super) duplicate: Option<u64>,
+}
+
+/// What a look for losses found.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Losses {
+    /// Weight of the segments newly found lost.
+    pub(super) lost: u64,
+    /// Whether a retransmission was lost.
+    pub(super) again: bool,
+    /// When to look again, because a segment may only be late.
+    pub(super) look_again: Option<Duration>,
 }
 
 impl Scoreboard {
-    /// Estimate of the bytes in the network.
+    pub(super) fn new(detection: LossDetection, unit: WindowUnit, mss: u32) -> Scoreboard {
+        let full = (unit == WindowUnit::Segments).then_some(mss);
+        Scoreboard { detection, full, ..Scoreboard::default() }
+    }
+
+    /// What a segment counts in a window.
+    pub(super) fn weight(&self, len: u32) -> u64 {
+        self.full.unwrap_or(len).into()
+    }
+
+    /// Estimate of what is in the network.
     pub(super) fn pipe(&self) -> u64 {
         self.pipe
+    }
+
+    /// Number of segments.
+    pub(super) fn len(&self) -> usize {
+        self.segments.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
+    /// Whether segments wait for their retransmission.
     pub(super) fn has_lost(&self) -> bool {
         self.lost > 0
+    }
+
+    /// Whether segments are selectively acknowledged, lost or retransmitted.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.sacked + self.lost + self.resent > 0
+    }
+
+    /// Whether lost segments, retransmitted or not, are without an answer.
+    pub(super) fn is_repairing(&self) -> bool {
+        self.lost > 0 || self.resent > 0 && self.segments.iter().any(|segment| segment.state == State::Resent)
+    }
+
+    /// When the first segment was last sent.
+    pub(super) fn head_sent(&self) -> Option<Time> {
+        self.segments.front().map(|segment| segment.sent)
     }
 
     /// Records a new segment.
     pub(super) fn push(&mut self, start: u64, len: u32, now: Time) {
         self.segments.push_back(Segment { start, len, state: State::InFlight, resent: false, sent: now });
-        self.pipe += u64::from(len);
+        self.pipe += self.weight(len);
     }
 
-    /// Handles a cumulative acknowledgement and selective ones, `[start, end)` each. A segment that was sent after
-    /// `back_since` cannot be acknowledged yet: if it was retransmitted since then, an earlier copy has arrived.
-    pub(super) fn acknowledge(&mut self, una: u64, sacks: &[(u64, u64)], back_since: Time) -> Change {
+    /// Handles a cumulative acknowledgement and selective ones. [`Scoreboard::find_losses`] is next.
+    pub(super) fn acknowledge(&mut self, report: &Report<'_>) -> Change {
         let mut change = Change::default();
         while let Some(segment) = self.segments.front().copied() {
-            if segment.start + u64::from(segment.len) > una {
+            if segment.end() > report.una {
                 break;
             }
             self.leave(segment);
             self.segments.pop_front();
-            self.arrived(segment, back_since);
-            if !segment.resent && segment.state != State::Sacked {
-                change.sent = change.sent.max(Some(segment.sent));
-            }
-        }
-        let mut newly_sacked = false;
-        for &(start, end) in sacks {
-            let first = self.segments.partition_point(|segment| segment.start < start);
-            for at in first..self.segments.len() {
-                let segment = self.segments[at];
-                if segment.start + u64::from(segment.len) > end {
-                    break;
-                }
-                if segment.state != State::Sacked {
-                    self.leave(segment);
-                    self.arrived(segment, back_since);
-                    self.segments[at].state = State::Sacked;
-                    self.sacked += 1;
-                    newly_sacked = true;
-                    if !segment.resent {
-                        change.sent = change.sent.max(Some(segment.sent));
-                    }
+            if segment.state != State::Sacked {
+                self.arrived(segment, report, &mut change);
+                if !segment.resent {
+                    change.earliest.get_or_insert(segment.sent);
                 }
             }
         }
-        change.new_loss = newly_sacked && self.find_losses();
-        change.new_loss |= self.resent > 0 && self.find_lost_again();
+        if let Some(&(start, end)) = report.sacks.first() {
+            let within = report.sacks.get(1).is_some_and(|&(from, to)| from <= start && end <= to);
+            change.duplicate = (start < report.una || within).then_some(end);
+            for &(start, end) in report.sacks {
+                self.acknowledge_range(start, end, report, &mut change);
+            }
+        }
         change
     }
 
-    /// Notes that a segment has arrived. `segment` is its state before.
-    fn arrived(&mut self, segment: Segment, back_since: Time) {
-        if segment.state != State::Sacked && (!segment.resent || segment.sent <= back_since) {
-            self.latest = self.latest.max((segment.sent, segment.start));
+    fn acknowledge_range(&mut self, start: u64, end: u64, report: &Report<'_>, change: &mut Change) {
+        let first = self.segments.partition_point(|segment| segment.start < start);
+        for at in first..self.segments.len() {
+            let segment = self.segments[at];
+            if segment.end() > end {
+                break;
+            }
+            if segment.state != State::Sacked {
+                self.leave(segment);
+                self.arrived(segment, report, change);
+                self.segments[at].state = State::Sacked;
+                self.sacked += 1;
+                change.sacked = true;
+                self.rack.highest = self.rack.highest.max(segment.end());
+                if !segment.resent {
+                    change.earliest_sacked =
+                        Some(change.earliest_sacked.map_or(segment.sent, |sent| sent.min(segment.sent)));
+                }
+            }
         }
+    }
+
+    /// Notes that a segment has arrived. `segment` is its state before.
+    #[inline]
+    fn arrived(&mut self, segment: Segment, report: &Report<'_>, change: &mut Change) {
+        change.delivered += self.weight(segment.len);
+        let rtt = report.now.since(segment.sent);
+        if !segment.resent {
+            change.latest = change.latest.max(Some(segment.sent));
+            change.original |= segment.end() <= report.high_seq;
+            if segment.start < self.rack.highest {
+                self.note_reordering(segment);
+            }
+        } else if rtt < report.min_rtt {
+            return;
+        }
+        self.rack.advanced = true;
+        self.rack.rtt = rtt;
+        self.rack.latest = self.rack.latest.max((segment.sent, segment.start));
+    }
+
+    /// A segment that was sent only once arrives after one that was sent later.
+    #[cold]
+    fn note_reordering(&mut self, segment: Segment) {
+        let distance = (self.rack.highest - segment.start).div_ceil(segment.len.max(1).into()) as usize;
+        let before = self.rack.reordering.unwrap_or(DUP_THRESH);
+        self.rack.reordering = Some(before.max(distance.min(MAX_REORDERING)));
     }
 
     /// Removes a segment from the counts of its state.
     fn leave(&mut self, segment: Segment) {
+        let weight = self.weight(segment.len);
         match segment.state {
-            State::InFlight => self.pipe -= u64::from(segment.len),
+            State::InFlight => self.pipe -= weight,
             State::Resent => {
-                self.pipe -= u64::from(segment.len);
+                self.pipe -= weight;
+                self.resent -= 1;
+            }
+            State::Probed => {
+                self.pipe -= 2 * weight;
                 self.resent -= 1;
             }
             State::Sacked => self.sacked -= 1,
@@ -137,69 +264,150 @@ impl Scoreboard {
         }
     }
 
-    /// Marks segments as lost that have enough selectively acknowledged segments above them.
-    fn find_losses(&mut self) -> bool {
-        if self.sacked < DUP_THRESH {
-            return false;
+    /// Looks for losses. In `recovery`, no segment is waited for. Of RFC 8985, `srtt` and `min_rtt` bound the time.
+    pub(super) fn find_losses(&mut self, now: Time, recovery: bool, srtt: Duration, min_rtt: Duration) -> Losses {
+        match self.detection {
+            LossDetection::Dupthresh => {
+                let lost = self.find_by_count();
+                let again = if self.resent > 0 { self.find_lost_again() } else { 0 };
+                Losses { lost: lost + again, again: again > 0, look_again: None }
+            }
+            LossDetection::Rack if std::mem::take(&mut self.rack.advanced) => {
+                self.find_by_time(now, self.reordering_window(recovery, srtt, min_rtt))
+            }
+            LossDetection::Rack => Losses::default(),
         }
-        let mut above = 0;
-        let mut found = false;
-        for segment in self.segments.iter_mut().rev() {
-            match segment.state {
+    }
+
+    /// Time that a segment may be late (RFC 8985 section 6.2 step 4, as in Linux).
+    fn reordering_window(&self, recovery: bool, srtt: Duration, min_rtt: Duration) -> Duration {
+        if self.rack.reordering.is_none() && (recovery || self.sacked >= DUP_THRESH) {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos((min_rtt.nanos() / 4).min(srtt.nanos()))
+    }
+
+    /// Looks for losses when the time is up that [`Losses::look_again`] gave.
+    pub(super) fn find_late(&mut self, now: Time, recovery: bool, srtt: Duration, min_rtt: Duration) -> Losses {
+        self.rack.advanced = false;
+        self.find_by_time(now, self.reordering_window(recovery, srtt, min_rtt))
+    }
+
+    fn find_by_time(&mut self, now: Time, window: Duration) -> Losses {
+        let mut losses = Losses::default();
+        let Rack { latest, rtt, .. } = self.rack;
+        for at in 0..self.segments.len() {
+            let segment = self.segments[at];
+            let open = matches!(segment.state, State::InFlight | State::Resent | State::Probed);
+            if !open || (segment.sent, segment.start) >= latest {
+                continue;
+            }
+            let due = segment.sent + rtt + window;
+            if due > now {
+                losses.look_again = losses.look_again.max(Some(due.since(now)));
+                continue;
+            }
+            losses.again |= segment.state != State::InFlight;
+            losses.lost += self.lose(at);
+        }
+        losses
+    }
+
+    /// Marks a segment as lost. Returns its weight.
+    fn lose(&mut self, at: usize) -> u64 {
+        let segment = self.segments[at];
+        self.leave(segment);
+        self.segments[at].state = State::Lost;
+        self.lost += 1;
+        self.weight(segment.len)
+    }
+
+    /// Marks segments as lost that have enough selectively acknowledged segments above them.
+    fn find_by_count(&mut self) -> u64 {
+        if self.sacked < DUP_THRESH {
+            return 0;
+        }
+        let (mut above, mut lost) = (0, 0);
+        for at in (0..self.segments.len()).rev() {
+            match self.segments[at].state {
                 State::Sacked => above += 1,
-                State::InFlight if above >= DUP_THRESH => {
-                    segment.state = State::Lost;
-                    self.pipe -= u64::from(segment.len);
-                    self.lost += 1;
-                    found = true;
-                }
+                State::InFlight if above >= DUP_THRESH => lost += self.lose(at),
                 _ => {}
             }
         }
-        found
+        lost
     }
 
     /// Marks retransmitted segments as lost if a segment that was sent later has arrived: RFC 8985 section 6.2, without
     /// a reordering window, as in Linux before it has seen reordering.
-    fn find_lost_again(&mut self) -> bool {
-        let lost_before = self.lost;
-        for segment in &mut self.segments {
-            if segment.state == State::Resent && (segment.sent, segment.start) < self.latest {
-                segment.state = State::Lost;
-                self.pipe -= u64::from(segment.len);
-                self.resent -= 1;
-                self.lost += 1;
+    fn find_lost_again(&mut self) -> u64 {
+        let mut lost = 0;
+        for at in 0..self.segments.len() {
+            let segment = self.segments[at];
+            let resent = matches!(segment.state, State::Resent | State::Probed);
+            if resent && (segment.sent, segment.start) < self.rack.latest {
+                lost += self.lose(at);
             }
         }
-        self.lost > lost_before
+        lost
     }
 
-    /// Counts everything that was not selectively acknowledged as lost, after a timeout.
-    pub(super) fn lose_all(&mut self) {
-        for segment in &mut self.segments {
-            if segment.state != State::Sacked && segment.state != State::Lost {
-                segment.state = State::Lost;
-                self.lost += 1;
+    /// Counts everything as lost that was not selectively acknowledged, after a timeout. By RFC 8985 section 6.3, what
+    /// was sent less than a round trip ago does not count, except for the first segment.
+    pub(super) fn lose_all(&mut self, now: Time) {
+        for at in 0..self.segments.len() {
+            let segment = self.segments[at];
+            let recent = self.detection == LossDetection::Rack && segment.sent + self.rack.rtt > now;
+            if !matches!(segment.state, State::Sacked | State::Lost) && (at == 0 || !recent) {
+                self.lose(at);
             }
         }
-        (self.pipe, self.resent) = (0, 0);
     }
 
-    /// Length of the first lost segment.
-    pub(super) fn next_lost(&self) -> Option<u32> {
-        self.first_lost().map(|at| self.segments[at].len)
+    /// Takes back that segments were lost, because they were only late: of those that were retransmitted, both copies
+    /// are in the network.
+    pub(super) fn forget_losses(&mut self) {
+        for at in 0..self.segments.len() {
+            let segment = self.segments[at];
+            let state = match segment.state {
+                State::Lost => State::InFlight,
+                State::Resent => State::Probed,
+                _ => continue,
+            };
+            self.lost -= usize::from(segment.state == State::Lost);
+            self.segments[at].state = state;
+            self.pipe += self.weight(segment.len);
+        }
     }
 
-    /// Records that the first lost segment is retransmitted. Returns its start and length.
-    pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u32)> {
+    /// Weight of the first lost segment.
+    pub(super) fn next_lost(&self) -> Option<u64> {
+        self.first_lost().map(|at| self.weight(self.segments[at].len))
+    }
+
+    /// Records that the first lost segment is retransmitted. Returns its start and length, and whether it is the first
+    /// of all.
+    pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u32, bool)> {
         let at = self.first_lost()?;
-        let segment = &mut self.segments[at];
-        segment.state = State::Resent;
-        segment.resent = true;
-        segment.sent = now;
         self.lost -= 1;
         self.resent += 1;
-        self.pipe += u64::from(segment.len);
+        let segment = &mut self.segments[at];
+        (segment.state, segment.resent, segment.sent) = (State::Resent, true, now);
+        let (start, len) = (segment.start, segment.len);
+        self.pipe += self.weight(len);
+        Some((start, len, at == 0))
+    }
+
+    /// Records that the last segment is sent again as a probe. `None` if there is none in flight.
+    pub(super) fn probe(&mut self, now: Time) -> Option<(u64, u32)> {
+        let weight = self.segments.back().map(|segment| self.weight(segment.len))?;
+        let segment = self.segments.back_mut()?;
+        if segment.state != State::InFlight {
+            return None;
+        }
+        (segment.state, segment.resent, segment.sent) = (State::Probed, true, now);
+        self.resent += 1;
+        self.pipe += weight;
         Some((segment.start, segment.len))
     }
 
@@ -227,14 +435,32 @@ mod tests {
 
     const LATER: Time = Time::from_nanos(1000);
 
+    /// Handles an acknowledgement at a time, and looks for losses. Returns whether there are new ones.
+    fn acknowledge_at(
+        board: &mut Scoreboard,
+        now: Time,
+        min_rtt_ns: u64,
+        una: u64,
+        sacks: &[(u64, u64)],
+    ) -> (Change, bool) {
+        let min_rtt = Duration::from_nanos(min_rtt_ns);
+        let change = board.acknowledge(&Report { now, una, sacks, min_rtt, high_seq: 0 });
+        let losses = board.find_losses(now, false, min_rtt, min_rtt);
+        (change, losses.lost > 0)
+    }
+
+    fn acknowledge(board: &mut Scoreboard, una: u64, sacks: &[(u64, u64)]) -> bool {
+        acknowledge_at(board, LATER, 0, una, sacks).1
+    }
+
     #[test]
     fn three_segments_above_make_a_loss_two_do_not() {
         let mut board = board(10);
-        assert!(!board.acknowledge(0, &[(100, 300)], LATER).new_loss);
+        assert!(!acknowledge(&mut board, 0, &[(100, 300)]));
         assert_eq!(board.pipe(), 800);
-        assert!(board.acknowledge(0, &[(100, 400)], LATER).new_loss);
+        assert!(acknowledge(&mut board, 0, &[(100, 400)]));
         assert_eq!((board.pipe(), board.next_lost()), (600, Some(100)));
-        assert_eq!(board.resend(Time::ZERO), Some((0, 100)));
+        assert_eq!(board.resend(Time::ZERO), Some((0, 100, true)));
         assert_eq!((board.pipe(), board.has_lost()), (700, false));
     }
 
@@ -242,19 +468,19 @@ mod tests {
     fn a_segment_sent_again_is_lost_again_once_one_sent_after_it_has_arrived() {
         let at = Time::from_nanos;
         let mut board = board(5);
-        board.acknowledge(0, &[(200, 500)], LATER); // the first two are lost
-        assert_eq!((board.resend(at(50)), board.resend(at(50))), (Some((0, 100)), Some((100, 100))));
+        acknowledge(&mut board, 0, &[(200, 500)]); // the first two are lost
+        assert_eq!((board.resend(at(50)), board.resend(at(50))), (Some((0, 100, true)), Some((100, 100, false))));
         board.push(500, 100, at(50));
         // A segment that was sent before gives no information.
-        assert!(!board.acknowledge(0, &[], LATER).new_loss);
+        assert!(!acknowledge(&mut board, 0, &[]));
         // The second was sent at the same time, and after the first.
-        assert!(board.acknowledge(0, &[(100, 500)], LATER).new_loss);
+        assert!(acknowledge(&mut board, 0, &[(100, 500)]));
         assert_eq!((board.pipe(), board.next_lost()), (100, Some(100)));
-        assert_eq!(board.resend(at(60)), Some((0, 100)));
+        assert_eq!(board.resend(at(60)), Some((0, 100, true)));
         // The segment that arrives now was sent before.
-        assert!(!board.acknowledge(0, &[(100, 600)], LATER).new_loss);
+        assert!(!acknowledge(&mut board, 0, &[(100, 600)]));
         board.push(600, 100, at(61));
-        assert!(board.acknowledge(0, &[(100, 700)], LATER).new_loss);
+        assert!(acknowledge(&mut board, 0, &[(100, 700)]));
     }
 
     #[test]
@@ -262,23 +488,23 @@ mod tests {
         let at = Time::from_nanos;
         for (rtt, lost_again) in [(11, false), (10, true), (9, true)] {
             let mut board = board(5);
-            board.acknowledge(0, &[(200, 500)], LATER);
+            acknowledge(&mut board, 0, &[(200, 500)]);
             board.resend(at(50));
             board.resend(at(60));
             // Acknowledged at 70: the copy sent at 60 if that is at least a round trip ago, else the first one, late.
-            let change = board.acknowledge(0, &[(100, 500)], at(70 - rtt));
-            assert_eq!(change.new_loss, lost_again, "{rtt} ns");
+            let (_, lost) = acknowledge_at(&mut board, at(70), rtt, 0, &[(100, 500)]);
+            assert_eq!(lost, lost_again, "{rtt} ns");
         }
     }
 
     #[test]
     fn segments_sent_again_give_no_sample() {
         let mut board = board(3);
-        board.lose_all();
+        board.lose_all(LATER);
         board.resend(Time::from_nanos(50));
-        assert_eq!(board.acknowledge(100, &[], LATER).sent, None);
+        assert_eq!(acknowledge_at(&mut board, LATER, 0, 100, &[]).0.latest, None);
         let mut board = self::board(3);
-        assert_eq!(board.acknowledge(200, &[], LATER).sent, Some(Time::from_nanos(1)));
+        assert_eq!(acknowledge_at(&mut board, LATER, 0, 200, &[]).0.latest, Some(Time::from_nanos(1)));
     }
 
     proptest! {
@@ -293,15 +519,15 @@ mod tests {
                 match kind {
                     0 => {
                         una = una.max(at * 100);
-                        board.acknowledge(una, &[], LATER);
+                        acknowledge(&mut board, una, &[]);
                     }
                     1 => {
-                        board.acknowledge(una, &[(at * 100, (at + len) * 100)], LATER);
+                        acknowledge(&mut board, una, &[(at * 100, (at + len) * 100)]);
                     }
                     2 => {
                         board.resend(Time::ZERO);
                     }
-                    _ => board.lose_all(),
+                    _ => board.lose_all(LATER),
                 }
                 let count = |state| board.segments.iter().filter(|segment| segment.state == state).count();
                 prop_assert_eq!(board.pipe, 100 * (count(State::InFlight) + count(State::Resent)) as u64);

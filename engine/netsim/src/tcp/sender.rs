@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sending end of a connection.
+//! The sending end of a connection. Its states are Linux's (net/ipv4/tcp_input.c); what other stacks do instead is a
+//! setting ([`super::stack`]).
 
 use marklab_units::{Duration, Time};
 
 use super::congestion::{Acked, CongestionControl, Window};
+use super::prr::{Progress, Prr};
 use super::rtt::{RtoConfig, RttEstimator};
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Change, Losses, Report, Scoreboard};
+use super::stack::{IdleRestart, LossBase, LossDetection, Recovery, RtoEstimator, Stack, Validation, WindowUnit};
 
 /// Settings of a sender that do not depend on its congestion control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SenderConfig {
     /// Largest segment in bytes.
     pub mss: u32,
@@ -18,10 +21,22 @@ pub struct SenderConfig {
     pub rto: RtoConfig,
     /// Most unacknowledged bytes: the receiver's window.
     pub receive_window: u64,
-    /// Whether the window grows only while it limits the sender (RFC 7661, as in Linux).
+    /// Whether the window grows only while it limits the sender, as the stack judges it.
     pub cwnd_validation: bool,
-    /// Whether a window restarts at the initial window after it was idle for a timeout (RFC 2861, as in Linux).
-    pub idle_restart: bool,
+    /// What stacks do differently.
+    pub stack: Stack,
+}
+
+impl SenderConfig {
+    fn window(&self) -> Window {
+        let mss = u64::from(self.mss);
+        let unit = match self.stack.window_unit {
+            WindowUnit::Bytes => 1,
+            WindowUnit::Segments => mss,
+        };
+        let smallest = mss * u64::from(self.stack.min_window);
+        Window { unit, smallest, ..Window::new(mss, self.initial_window.into()) }
+    }
 }
 
 /// A segment to send.
@@ -87,34 +102,102 @@ impl SenderStats {
     }
 }
 
-/// State of congestion control, by Linux's names (`tcp_ca_state`), in its order.
+/// State of the congestion window, with Linux's names and numbers (`enum tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
-    /// Nothing is wrong.
+    /// Nothing unusual.
     Open = 0,
-    /// Segments have arrived out of order.
+    /// Segments arrived out of order, or twice.
     Disorder = 1,
-    /// The window was reduced because of marks.
+    /// Reduced because of marks or delays. Until data beyond `high_seq` are acknowledged, the window does not grow, and
+    /// further marks do not reduce it.
     Cwr = 2,
-    /// Losses are being repaired.
+    /// Repairing losses until `high_seq` is acknowledged.
     Recovery = 3,
-    /// A timeout is being repaired.
+    /// Repairing after a timeout until `high_seq` is acknowledged; the window grows by slow start.
     Loss = 4,
 }
 
-/// Phase of the window after a reduction.
+/// What a sender waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    /// No reduction is under way.
-    Open,
-    /// Reduced because of marks or delays. Until this byte is acknowledged, the window does not grow, and further marks
-    /// do not reduce it.
-    Reduced(u64),
-    /// Repairing losses until this byte is acknowledged.
-    Recovery(u64),
-    /// Repairing after a timeout until this byte is acknowledged; the window grows by slow start.
-    Loss(u64),
+enum Timer {
+    /// Retransmission timeout.
+    Rto,
+    /// Probe of the tail.
+    Probe,
+    /// End of the reordering window.
+    Reordering,
 }
+
+/// A reduction that may turn out to be spurious.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Undo {
+    /// `snd_una` when it began: later reports of duplicates are about it.
+    since: u64,
+    cwnd: u64,
+    /// `None` if a mark came with the loss: then it was right.
+    ssthresh: Option<u64>,
+    /// Retransmissions that were not reported as duplicates; `None` if there was none.
+    retransmitted: Option<u64>,
+}
+
+/// A probe of the tail that has no answer yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Probe {
+    /// `snd_nxt` after it.
+    high_seq: u64,
+    retransmission: bool,
+    /// Whether it has left, or only its time has come.
+    sent: bool,
+}
+
+/// F-RTO (RFC 5682 section 3.1), after a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frto {
+    Off,
+    /// Step 2: the next acknowledgement decides.
+    Started,
+    /// Step 2b: new data go out in place of retransmissions.
+    New,
+}
+
+/// Whether the window limited the sender: Linux's `tcp_cwnd_validate`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// Whether new segments have left since it was last looked at.
+    pending: bool,
+    limited: bool,
+    /// Most segments that were in flight in this window of data, which ends at `until`.
+    most: u64,
+    until: u64,
+    /// Linux's `snd_cwnd_used` and `snd_cwnd_stamp`.
+    used: u64,
+    stamp: Time,
+}
+
+/// What an acknowledgement brought, for the steps that follow.
+#[derive(Clone, Copy)]
+struct News {
+    now: Time,
+    /// Bytes acknowledged in order.
+    acked: u64,
+    change: Change,
+    congested: bool,
+    /// Whether the window was full before.
+    full: bool,
+    /// Whether a timeout was being repaired.
+    after_timeout: bool,
+}
+
+/// Lower bound of Linux's timers for probes and reordering: two ticks of 1 ms (`TCP_TIMEOUT_MIN_US`).
+const TIMEOUT_MIN: Duration = Duration::from_micros(2_000);
+
+/// Linux does not defer segments if the last one left longer ago.
+const MAX_DEFERRED: Duration = Duration::from_micros(1_000);
+/// `net.ipv4.tcp_tso_win_divisor` and `tcp_tso_rtt_log` of Linux, and the size of its largest segment.
+const TSO_WIN_DIVISOR: u64 = 3;
+const TSO_RTT_LOG: u32 = 9;
+const GSO_BYTES: u64 = 65_536;
 
 /// Sends a stream: keeps the window, the scoreboard and the retransmission timer.
 #[derive(Debug)]
@@ -124,16 +207,30 @@ pub struct Sender {
     window: Window,
     board: Scoreboard,
     rtt: RttEstimator,
-    phase: Phase,
+    state: CaState,
+    /// End of the data that were sent when the state was entered.
+    high_seq: u64,
+    prr: Prr,
+    undo: Option<Undo>,
+    frto: Frto,
+    probe: Option<Probe>,
+    /// Timeouts since `snd_una` last advanced.
+    timeouts: u32,
+    usage: Usage,
     snd_una: u64,
     snd_nxt: u64,
     /// Stream offset of the end of written data.
     written: u64,
+    /// Whether a recovery began, so that the first lost segment leaves whatever is in flight (RFC 6675 section 5, step
+    /// 4.3).
+    fast_retransmit: bool,
+    /// Segments that may leave before the next look at [`Stack::tso_defer`].
+    burst: u64,
     /// Whether the next new segment carries CWR.
     cwr: bool,
     /// Next new byte when the window was last reduced. Marks on earlier bytes are answered already.
     answered: Option<u64>,
-    deadline: Option<Time>,
+    timer: Option<(Timer, Time)>,
     last_sent: Time,
     /// Counts so far.
     pub stats: SenderStats,
@@ -143,16 +240,25 @@ impl Sender {
     /// A sender on an established connection, with nothing to send.
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
         Sender {
-            window: Window::new(config.mss.into(), config.initial_window.into()),
-            board: Scoreboard::default(),
+            window: config.window(),
+            board: Scoreboard::new(config.stack.loss_detection, config.stack.window_unit, config.mss),
             rtt: RttEstimator::new(config.rto),
-            phase: Phase::Open,
+            state: CaState::Open,
+            high_seq: 0,
+            prr: Prr::default(),
+            undo: None,
+            frto: Frto::Off,
+            probe: None,
+            timeouts: 0,
+            usage: Usage::default(),
             snd_una: 0,
             snd_nxt: 0,
             written: 0,
+            fast_retransmit: false,
+            burst: 0,
             cwr: false,
             answered: None,
-            deadline: None,
+            timer: None,
             last_sent: Time::ZERO,
             stats: SenderStats::default(),
             config,
@@ -165,19 +271,22 @@ impl Sender {
         &*self.control
     }
 
-    /// The state of congestion control.
+    /// The state of the window.
     pub fn state(&self) -> CaState {
-        match self.phase {
-            Phase::Open => CaState::Open,
-            Phase::Reduced(_) => CaState::Cwr,
-            Phase::Recovery(_) => CaState::Recovery,
-            Phase::Loss(_) => CaState::Loss,
+        match self.state {
+            CaState::Open if self.board.has_gaps() => CaState::Disorder,
+            state => state,
         }
     }
 
     /// The congestion window.
     pub fn window(&self) -> Window {
         self.window
+    }
+
+    /// Estimate of what is in the network, in the unit of the window.
+    pub fn pipe(&self) -> u64 {
+        self.board.pipe()
     }
 
     /// The round-trip estimate.
@@ -192,7 +301,7 @@ impl Sender {
 
     /// When [`Sender::on_timeout`] is due, unless acknowledgements arrive before.
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+        self.timer.map(|(_, time)| time)
     }
 
     /// First unacknowledged byte.
@@ -215,95 +324,273 @@ impl Sender {
         self.written += bytes;
     }
 
+    // Sending
+
     /// The next segment, if window and data allow one. The caller sends it.
     pub fn next_segment(&mut self, now: Time) -> Option<Outgoing> {
-        if self.config.idle_restart && self.board.is_empty() {
+        if self.board.is_empty() && self.config.stack.idle_restart != IdleRestart::Never {
             self.restart_if_idle(now);
         }
-        let outgoing = self.next_lost(now).or_else(|| self.next_new(now))?;
-        self.last_sent = now;
-        if self.deadline.is_none() {
-            self.deadline = Some(now + self.rtt.rto());
+        if self.probe.is_some_and(|probe| !probe.sent) {
+            return self.next_probe(now);
         }
-        Some(outgoing)
+        let outgoing = match self.frto {
+            Frto::New => self.next_of_frto(now),
+            _ => self.next_lost(now).or_else(|| self.next_new(now)),
+        };
+        match outgoing {
+            Some(outgoing) => self.note_sent(now, outgoing.len),
+            None => self.end_burst(now),
+        }
+        outgoing
     }
 
+    fn note_sent(&mut self, now: Time, len: u32) {
+        self.last_sent = now;
+        if self.is_reducing() {
+            self.prr.sent(self.board.weight(len));
+        }
+        if self.timer.is_none() {
+            self.timer = Some((Timer::Rto, now + self.rtt.rto()));
+        }
+        if self.config.stack.tail_loss_probe {
+            self.schedule_probe(now, false);
+        }
+    }
+
+    /// A window that was idle for longer than a timeout begins again (see [`IdleRestart`]).
     fn restart_if_idle(&mut self, now: Time) {
-        if now.since(self.last_sent) > self.rtt.rto() {
-            let Window { cwnd, ssthresh, mss, .. } = self.window;
-            self.window.ssthresh = ssthresh.max(cwnd / 4 * 3);
-            self.window.cwnd = cwnd.min(mss * u64::from(self.config.initial_window));
+        let (rto, idle) = (self.rtt.rto(), now.since(self.last_sent));
+        if idle <= rto || self.written == self.snd_nxt {
+            return;
+        }
+        let initial = self.window.mss * u64::from(self.config.initial_window);
+        self.window.ssthresh = self.ssthresh_kept();
+        self.usage.used = 0;
+        self.usage.stamp = now;
+        let restart = self.window.cwnd.min(initial);
+        if self.config.stack.idle_restart == IdleRestart::Rfc2861 {
+            let mut left = idle.nanos();
+            let mut cwnd = self.window.cwnd;
+            while left > rto.nanos() && cwnd > restart {
+                left -= rto.nanos();
+                cwnd = self.window.half(cwnd);
+            }
+            self.window.cwnd = cwnd.max(restart);
+        } else {
+            self.window.cwnd = restart;
+        }
+    }
+
+    /// The threshold that remembers a window which was not used: Linux's `tcp_current_ssthresh`.
+    fn ssthresh_kept(&self) -> u64 {
+        let Window { cwnd, ssthresh, .. } = self.window;
+        match self.state {
+            CaState::Cwr | CaState::Recovery => ssthresh,
+            _ => ssthresh.max(self.window.half(cwnd) + self.window.scaled(cwnd, 1, 4)),
         }
     }
 
     fn next_lost(&mut self, now: Time) -> Option<Outgoing> {
-        let len = self.board.next_lost()?;
-        if !self.fits(len) {
+        let weight = self.board.next_lost()?;
+        if !std::mem::take(&mut self.fast_retransmit) && !self.fits(weight) {
             return None;
         }
-        let (offset, len) = self.board.resend(now)?;
-        self.stats.retransmissions += 1;
+        let (offset, len, first) = self.board.resend(now)?;
+        self.note_retransmission();
+        if first && self.config.stack.loss_detection == LossDetection::Rack && !self.waits_for(Timer::Reordering) {
+            self.timer = Some((Timer::Rto, now + self.rtt.rto()));
+        }
+        Some(self.again(offset, len))
+    }
+
+    fn again(&self, offset: u64, len: u32) -> Outgoing {
         let last = offset + u64::from(len) == self.written;
-        Some(Outgoing { offset, len, retransmission: true, cwr: false, last })
+        Outgoing { offset, len, retransmission: true, cwr: false, last }
+    }
+
+    fn note_retransmission(&mut self) {
+        self.stats.retransmissions += 1;
+        if let Some(undo) = &mut self.undo {
+            *undo.retransmitted.get_or_insert(0) += 1;
+        }
     }
 
     fn next_new(&mut self, now: Time) -> Option<Outgoing> {
-        let limit = self.written.min(self.snd_una + self.config.receive_window);
-        let len = limit.saturating_sub(self.snd_nxt).min(self.config.mss.into()) as u32;
-        // Lost segments go first; a segment cut short by the receive window waits for room (silly window, RFC 9293).
-        let cut_short = self.snd_nxt + u64::from(len) < self.written && len < self.config.mss;
-        if len == 0 || self.board.has_lost() || cut_short || !self.fits(len) {
+        let len = self.new_len()?;
+        // Lost segments go first.
+        if self.board.has_lost() && self.frto != Frto::New {
             return None;
         }
+        if !self.fits(self.board.weight(len)) {
+            self.usage.pending = true;
+            return None;
+        }
+        if self.config.stack.tso_defer && !self.may_burst(now) {
+            self.usage.pending = false;
+            self.note_usage(now, true);
+            return None;
+        }
+        Some(self.send_new(now, len))
+    }
+
+    /// Whether a segment may leave now, as part of a large segment for a NIC: Linux's `tcp_tso_should_defer` waits while
+    /// little room is left, unless the next acknowledgement may be late.
+    fn may_burst(&mut self, now: Time) -> bool {
+        if self.burst == 0 {
+            let Window { cwnd, mss, .. } = self.window;
+            let receivable = (self.snd_una + self.config.receive_window).saturating_sub(self.snd_nxt);
+            let room = cwnd.saturating_sub(self.board.pipe()).min(receivable);
+            let most = self.tso_bytes();
+            if self.defers(now) && room < most.min(cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR) {
+                return false;
+            }
+            self.burst = (room.min(most) / mss).max(1);
+        }
+        self.burst -= 1;
+        true
+    }
+
+    fn defers(&self, now: Time) -> bool {
+        let Some(head) = self.board.head_sent() else { return false };
+        let late = now.since(head).nanos() < self.rtt.srtt().unwrap_or_default().nanos() / 2;
+        let more = self.written - self.snd_nxt > self.window.mss;
+        more && !late && !self.is_repairing() && now.since(self.last_sent) <= MAX_DEFERRED
+    }
+
+    /// Bytes of the largest segment that Linux hands to a NIC: 1 ms at the pacing rate, and more on short paths
+    /// (`tcp_tso_autosize`); two segments or more.
+    fn tso_bytes(&self) -> u64 {
+        let Window { cwnd, ssthresh, mss, .. } = self.window;
+        let srtt = self.rtt.srtt().unwrap_or_default().nanos().max(1);
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let per_ms = u128::from(cwnd) * percent / 100 * 1_000_000 / u128::from(srtt);
+        let shift = (self.rtt.minimum().unwrap_or_default().nanos() / 1000) >> TSO_RTT_LOG;
+        let near = if shift < 32 { GSO_BYTES >> shift } else { 0 };
+        let segments = ((per_ms as u64).saturating_add(near)).min(GSO_BYTES) / mss;
+        segments.max(2) * mss
+    }
+
+    /// Length of the next new segment, if there are data and the receiver has room. A segment cut short by the receive
+    /// window waits for room (silly window, RFC 9293).
+    fn new_len(&self) -> Option<u32> {
+        let limit = self.written.min(self.snd_una + self.config.receive_window);
+        let len = limit.saturating_sub(self.snd_nxt).min(self.config.mss.into()) as u32;
+        let cut_short = self.snd_nxt + u64::from(len) < self.written && len < self.config.mss;
+        (len > 0 && !cut_short).then_some(len)
+    }
+
+    fn send_new(&mut self, now: Time, len: u32) -> Outgoing {
         let offset = self.snd_nxt;
         self.board.push(offset, len, now);
         self.snd_nxt += u64::from(len);
         let cwr = std::mem::take(&mut self.cwr);
-        Some(Outgoing { offset, len, retransmission: false, cwr, last: self.snd_nxt == self.written })
+        self.usage.pending = true;
+        Outgoing { offset, len, retransmission: false, cwr, last: self.snd_nxt == self.written }
+    }
+
+    /// In step 2b of F-RTO: new data, if the window allows any; else retransmissions.
+    fn next_of_frto(&mut self, now: Time) -> Option<Outgoing> {
+        if let Some(outgoing) = self.next_new(now) {
+            return Some(outgoing);
+        }
+        let sent = self.snd_nxt > self.high_seq;
+        self.frto = if sent { Frto::Started } else { Frto::Off };
+        if sent { None } else { self.next_lost(now) }
     }
 
     /// Whether the window has room; one segment may always be in flight.
-    fn fits(&self, len: u32) -> bool {
+    fn fits(&self, weight: u64) -> bool {
         let pipe = self.board.pipe();
-        pipe == 0 || pipe + u64::from(len) <= self.window.cwnd
+        pipe == 0 || pipe + weight <= self.window.cwnd
     }
+
+    // Window validation
+
+    /// All segments that may leave now have left.
+    fn end_burst(&mut self, now: Time) {
+        if std::mem::take(&mut self.usage.pending) && self.config.cwnd_validation {
+            self.note_usage(now, self.board.pipe() + self.window.mss > self.window.cwnd);
+        }
+    }
+
+    fn note_usage(&mut self, now: Time, limited: bool) {
+        let out = self.board.len() as u64;
+        let usage = &mut self.usage;
+        if self.snd_una >= usage.until || limited || (!usage.limited && out > usage.most) {
+            (usage.limited, usage.most, usage.until) = (limited, out, self.snd_nxt);
+        }
+        if self.config.stack.idle_restart != IdleRestart::Rfc2861 {
+            return;
+        }
+        if self.is_limited() {
+            (self.usage.used, self.usage.stamp) = (0, now);
+        } else {
+            self.usage.used = self.usage.used.max(out);
+            if now.since(self.usage.stamp) >= self.rtt.rto() {
+                self.shrink_unused(now);
+            }
+        }
+    }
+
+    /// Linux's `tcp_cwnd_application_limited`: a window of which only a part was used for a timeout comes down half
+    /// of the way to that part (RFC 2861 section 3).
+    #[cold]
+    fn shrink_unused(&mut self, now: Time) {
+        if self.state() == CaState::Open {
+            let used = self.window.mss * self.usage.used.max(self.config.initial_window.into());
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.ssthresh_kept();
+                self.window.cwnd = self.window.half(self.window.cwnd + used);
+            }
+            self.usage.used = 0;
+        }
+        self.usage.stamp = now;
+    }
+
+    fn may_grow(&self, news: &News) -> bool {
+        !self.config.cwnd_validation
+            || match self.config.stack.validation {
+                Validation::Full => news.full,
+                Validation::Linux => self.is_limited(),
+            }
+    }
+
+    /// Linux's `tcp_is_cwnd_limited`.
+    fn is_limited(&self) -> bool {
+        let Window { cwnd, ssthresh, mss, .. } = self.window;
+        self.usage.limited || (cwnd < ssthresh && cwnd < 2 * mss * self.usage.most)
+    }
+
+    // Acknowledgements
 
     /// Handles an acknowledgement. Returns the round-trip time if it gives a sample.
     pub fn on_ack(&mut self, now: Time, event: AckEvent<'_>) -> Option<Duration> {
         if event.ack > self.snd_nxt || event.ack < self.snd_una {
             return None; // for data never sent, or overtaken by a later acknowledgement
         }
-        let cwnd_limited = self.board.pipe() + u64::from(self.config.mss) > self.window.cwnd;
-        let flight = self.snd_nxt - self.snd_una;
+        self.end_burst(now); // if the NIC had no room for all
+        let full = self.board.pipe() + self.window.mss > self.window.cwnd;
+        self.burst = 0;
         let acked = event.ack - self.snd_una;
         self.snd_una = event.ack;
-        let back_since = self.rtt.minimum().map_or(Time::ZERO, |minimum| now.before(minimum));
-        let change = self.board.acknowledge(event.ack, event.sacks, back_since);
-        let rtt = change.sent.map(|sent| now.since(sent));
-        if let Some(rtt) = rtt {
-            self.rtt.sample(rtt);
-        }
+        let min_rtt = self.rtt.minimum().unwrap_or_default();
+        let report = Report { now, una: event.ack, sacks: event.sacks, min_rtt, high_seq: self.high_seq };
+        let change = self.board.acknowledge(&report);
+        let rtt = self.sample(now, &change);
         let Sender { snd_una, snd_nxt, .. } = *self;
         let congested = self.control.congested(event.ece, event.one_way);
+        if change.delivered > 0 {
+            self.control.on_ack(Acked { bytes: acked, delivered: change.delivered, congested, snd_una, snd_nxt });
+        }
         if acked > 0 {
-            self.control.on_ack(Acked { bytes: acked, congested, snd_una, snd_nxt });
+            self.timeouts = 0;
         }
-        self.leave_phase();
-        if change.new_loss {
-            self.enter_recovery(flight);
-        }
-        if congested {
-            self.react_to_congestion();
-        }
-        let may_grow = matches!(self.phase, Phase::Open | Phase::Loss(_));
-        if acked > 0 && may_grow && (cwnd_limited || !self.config.cwnd_validation) {
-            self.control.grow(&mut self.window, acked);
-        }
-        if self.board.is_empty() {
-            self.deadline = None;
-        } else if acked > 0 {
-            self.deadline = Some(now + self.rtt.rto());
-        }
+        let news = News { now, acked, change, congested, full, after_timeout: self.state == CaState::Loss };
+        let plain = self.state == CaState::Open && !congested && event.sacks.is_empty() && self.probe.is_none();
+        let losses = if plain && !self.board.has_gaps() { Losses::default() } else { self.alert(&news) };
+        self.adjust_window(&news, &losses);
+        self.set_timer(&news, &losses);
         if let Some(rtt) = rtt {
             self.stats.rtt_samples += 1;
             self.stats.rtt_ns += rtt.nanos();
@@ -312,48 +599,414 @@ impl Sender {
         rtt
     }
 
-    fn leave_phase(&mut self) {
-        if let Phase::Reduced(end) | Phase::Recovery(end) | Phase::Loss(end) = self.phase
-            && self.snd_una >= end
-        {
-            self.phase = Phase::Open;
+    /// Takes a round-trip sample, if there is one. Returns the round trip of the segment that was sent last.
+    fn sample(&mut self, now: Time, change: &Change) -> Option<Duration> {
+        let latest = change.latest.map(|sent| now.since(sent));
+        let sample = match self.config.rto.estimator {
+            RtoEstimator::Rfc6298 => latest,
+            // Linux takes the segment that waited longest, of those acknowledged in order if there are any.
+            RtoEstimator::Linux => change.earliest.or(change.earliest_sacked).map(|sent| now.since(sent)),
+        };
+        if let (Some(sample), Some(latest)) = (sample, latest) {
+            self.rtt.sample_of(sample, self.snd_una, self.snd_nxt);
+            self.rtt.note_minimum(latest);
         }
+        latest
     }
 
-    /// Enters fast recovery. The congestion control decides whether a window that marks have reduced is reduced again.
-    fn enter_recovery(&mut self, flight: u64) {
-        match self.phase {
-            Phase::Recovery(_) | Phase::Loss(_) => return,
-            Phase::Open => {
-                // A long recovery sends more than a window: data received after the gap still count as in flight.
-                let used = flight.min(self.window.cwnd);
-                self.control.on_loss(&mut self.window, used);
-                self.tell_reduction();
+    /// The window grows, or comes down to the threshold.
+    fn adjust_window(&mut self, news: &News, losses: &Losses) {
+        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+            if self.config.stack.recovery == Recovery::Prr {
+                let progress = Progress { delivered: news.change.delivered, safe: news.acked > 0 && losses.lost == 0 };
+                let Window { ssthresh, mss, .. } = self.window;
+                if let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss) {
+                    self.window.cwnd = cwnd;
+                }
             }
-            Phase::Reduced(_) if self.control.loss_after_marks() => self.control.on_loss(&mut self.window, flight),
-            Phase::Reduced(_) => {}
+        } else if news.acked > 0 && self.may_grow(news) {
+            // What was acknowledged selectively before has counted then. After a timeout, RFC 3465 section 2.3 counts at
+            // most a segment, Linux all.
+            let bytes = self.config.stack.window_unit == WindowUnit::Bytes;
+            let limit = if bytes && news.after_timeout { self.window.mss } else { u64::MAX };
+            let acked = news.change.delivered.min(limit);
+            self.control.grow(&mut self.window, acked);
         }
-        self.stats.fast_recoveries += 1;
-        self.phase = Phase::Recovery(self.snd_nxt);
     }
 
-    /// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR. Until the receiver
-    /// has seen it, its acknowledgements repeat an echo that is answered already. The last of these acknowledges
-    /// exactly the data before that segment.
-    fn tell_reduction(&mut self) {
+    /// Handles an acknowledgement that is not routine, in the order of Linux's `tcp_fastretrans_alert`: an earlier
+    /// reduction is taken back or ends, losses are found, and only then may the next reduction begin.
+    #[inline(never)]
+    fn alert(&mut self, news: &News) -> Losses {
+        self.note_duplicate(news);
+        self.answer_probe(news);
+        self.leave_reduction();
+        if self.state == CaState::Loss {
+            self.process_loss(news);
+        } else if self.all_came_twice() {
+            // Perhaps after the recovery is over. A reduction by marks has forgotten what was before.
+            self.undo_reduction();
+            self.state = CaState::Open;
+        }
+        let losses = self.find_losses(news.now);
+        let repair = match self.state {
+            CaState::Recovery => false,
+            // Linux: a retransmission that is lost as well begins a recovery.
+            CaState::Loss => losses.again && self.config.stack.loss_detection == LossDetection::Rack,
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.board.is_repairing(),
+        };
+        if repair {
+            self.enter_recovery(news.congested, news.acked);
+        } else if news.congested && self.state == CaState::Open && self.is_news() {
+            self.enter_cwr();
+        }
+        losses
+    }
+
+    fn find_losses(&mut self, now: Time) -> Losses {
+        let (srtt, min_rtt) = self.round_trips();
+        self.board.find_losses(now, self.is_repairing(), srtt, min_rtt)
+    }
+
+    fn round_trips(&self) -> (Duration, Duration) {
+        (self.rtt.srtt().unwrap_or_default(), self.rtt.minimum().unwrap_or_default())
+    }
+
+    fn is_repairing(&self) -> bool {
+        matches!(self.state, CaState::Recovery | CaState::Loss)
+    }
+
+    fn is_reducing(&self) -> bool {
+        matches!(self.state, CaState::Recovery | CaState::Cwr)
+    }
+
+    /// Whether a mark is on data that were sent after the last reduction. Until the receiver has seen CWR, its
+    /// acknowledgements repeat an echo that is answered already (RFC 3168 section 6.1.2). The last of these acknowledges
+    /// exactly the data before the segment with CWR.
+    fn is_news(&self) -> bool {
+        self.config.stack.repeated_echo || self.answered.is_none_or(|answered| self.snd_una > answered)
+    }
+
+    /// Ends a reduction if its data are acknowledged.
+    fn leave_reduction(&mut self) {
+        match self.state {
+            // One byte more, so that CWR has reached the receiver.
+            CaState::Cwr if self.snd_una > self.high_seq => {}
+            CaState::Recovery if self.snd_una >= self.high_seq => {
+                if self.was_needless() {
+                    self.undo_reduction();
+                }
+            }
+            _ => return,
+        }
+        if self.config.stack.recovery == Recovery::Prr && (self.state == CaState::Cwr || self.undo.is_some()) {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.state = CaState::Open;
+    }
+
+    /// The window comes down to a new threshold.
+    fn reduce_to(&mut self, ssthresh: u64) {
+        self.window.ssthresh = ssthresh.max(self.window.smallest);
+        self.window.bytes_acked = 0;
+        self.prr = Prr::new(self.window.cwnd);
+        self.probe = None;
+        if self.config.stack.recovery == Recovery::Rfc6675 {
+            // The threshold has a lower bound, which a window of one segment is below: a reduction does not raise it.
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+        self.answer_marks();
+    }
+
+    /// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR.
+    fn answer_marks(&mut self) {
         self.cwr = self.control.ecn();
         self.answered = Some(self.snd_nxt);
     }
 
-    fn react_to_congestion(&mut self) {
-        let news = self.answered.is_none_or(|answered| self.snd_una > answered);
-        if news && self.phase == Phase::Open && self.snd_nxt > self.snd_una {
-            self.control.on_congestion(&mut self.window);
-            self.stats.ecn_reductions += 1;
-            self.tell_reduction();
-            self.phase = Phase::Reduced(self.snd_nxt);
+    fn enter_cwr(&mut self) {
+        let ssthresh = self.control.ssthresh_after_marks(&self.window);
+        self.reduce_to(ssthresh);
+        self.undo = None;
+        self.high_seq = self.snd_nxt;
+        self.state = CaState::Cwr;
+        self.stats.ecn_reductions += 1;
+    }
+
+    /// Enters fast recovery. The congestion control decides whether a window that marks have reduced is reduced again.
+    /// `acked` bytes were in flight until now.
+    fn enter_recovery(&mut self, marked: bool, acked: u64) {
+        let Window { cwnd, .. } = self.window;
+        // RFC 3168 section 6.1.2: if the segment with CWR is lost, the window is reduced again. Linux does not.
+        let within = self.snd_una < self.high_seq || self.config.stack.recovery == Recovery::Prr;
+        let reduced = self.state == CaState::Cwr && within;
+        let kept = (!reduced && !marked).then(|| self.ssthresh_kept());
+        self.undo = self.config.stack.undo.then(|| self.new_undo(cwnd, kept));
+        let flight = self.snd_nxt - self.snd_una + acked;
+        if !reduced {
+            let base = self.loss_base(flight.min(cwnd));
+            let ssthresh = self.control.ssthresh_after_loss(&self.window, base);
+            self.reduce_to(ssthresh);
+            self.high_seq = self.snd_nxt;
+        } else {
+            if self.control.loss_after_marks() {
+                let base = self.loss_base(flight);
+                let ssthresh = self.control.ssthresh_after_loss(&self.window, base).max(self.window.smallest);
+                self.window.ssthresh = ssthresh.min(cwnd);
+                if self.config.stack.recovery == Recovery::Rfc6675 {
+                    self.window.cwnd = self.window.cwnd.min(ssthresh);
+                    self.answer_marks();
+                }
+            }
+            if self.config.stack.recovery == Recovery::Rfc6675 {
+                self.high_seq = self.snd_nxt;
+            }
+        }
+        self.stats.fast_recoveries += 1;
+        self.fast_retransmit = self.board.has_lost();
+        self.state = CaState::Recovery;
+    }
+
+    /// What a loss halves. `flight` is at most the window if no reduction is under way: a long recovery sends more than a
+    /// window, and data received after the gap still count as in flight.
+    fn loss_base(&self, flight: u64) -> u64 {
+        match self.config.stack.loss_base {
+            LossBase::Cwnd => self.window.cwnd,
+            LossBase::Flight => flight,
         }
     }
+
+    // Losses after a timeout
+
+    /// The deadline has passed. The caller asks for segments next.
+    pub fn on_timeout(&mut self, now: Time) {
+        match self.timer.take() {
+            Some((Timer::Probe, _)) if self.probe.is_none() => {
+                self.probe = Some(Probe { high_seq: self.snd_nxt, retransmission: false, sent: false });
+                self.timer = Some((Timer::Rto, now + self.rtt.rto()));
+            }
+            Some((Timer::Probe, _)) => self.restart_rto_of_head(now),
+            Some((Timer::Reordering, _)) => self.end_reordering(now),
+            Some((Timer::Rto, _)) | None => self.enter_loss(now),
+        }
+    }
+
+    /// Everything in flight counts as lost (RFC 6298 section 5, RFC 5681 section 3.1). If the same data time out again,
+    /// or are being repaired, the threshold stays.
+    fn enter_loss(&mut self, now: Time) {
+        let again = match self.state {
+            CaState::Open | CaState::Disorder => false,
+            CaState::Loss if self.timeouts == 0 => false,
+            _ => self.snd_una < self.high_seq,
+        };
+        let repairing = self.is_repairing();
+        if !again {
+            let Window { cwnd, .. } = self.window;
+            let flight = (self.snd_nxt - self.snd_una).min(cwnd);
+            let (kept, base) = (self.ssthresh_kept(), self.loss_base(flight));
+            self.undo = self.config.stack.undo.then(|| self.new_undo(cwnd, Some(kept)));
+            let ssthresh = self.control.ssthresh_after_loss(&self.window, base);
+            self.window.ssthresh = ssthresh.max(self.window.smallest);
+        }
+        self.board.lose_all(now);
+        self.window.cwnd = self.board.pipe() + self.window.mss;
+        self.window.bytes_acked = 0;
+        self.frto = if self.config.stack.undo && (!repairing || self.timeouts > 0) { Frto::Started } else { Frto::Off };
+        self.state = CaState::Loss;
+        self.high_seq = self.snd_nxt;
+        self.probe = None;
+        self.fast_retransmit = false;
+        self.answer_marks();
+        self.timeouts += 1;
+        self.rtt.back_off();
+        self.stats.timeouts += 1;
+        self.timer = Some((Timer::Rto, now + self.rtt.rto()));
+    }
+
+    /// An acknowledgement after a timeout: F-RTO (RFC 5682 section 3.1) finds out whether data were only late.
+    fn process_loss(&mut self, news: &News) {
+        let recovered = self.snd_una >= self.high_seq;
+        if news.acked > 0 && self.was_needless() {
+            return self.undo_timeout();
+        }
+        if self.frto != Frto::Off {
+            if news.change.original {
+                return self.undo_timeout();
+            }
+            if self.snd_nxt > self.high_seq {
+                if news.change.sacked || news.acked == 0 {
+                    self.frto = Frto::Off; // step 3a
+                }
+            } else if news.acked > 0 && !recovered {
+                self.high_seq = self.snd_nxt;
+                self.frto = if self.new_len().is_some() { Frto::New } else { Frto::Off }; // step 2b
+            }
+        }
+        if recovered {
+            self.state = CaState::Open;
+            self.frto = Frto::Off;
+        }
+    }
+
+    fn undo_timeout(&mut self) {
+        self.board.forget_losses();
+        self.undo_reduction();
+        self.frto = Frto::Off;
+        self.timeouts = 0;
+        self.state = CaState::Open;
+    }
+
+    /// The time has passed that a segment may be late (RFC 8985 section 6.2 step 5).
+    fn end_reordering(&mut self, now: Time) {
+        let (srtt, min_rtt) = self.round_trips();
+        let losses = self.board.find_late(now, self.is_repairing(), srtt, min_rtt);
+        if losses.lost > 0 && self.state != CaState::Recovery {
+            self.enter_recovery(false, 0);
+            let progress = Progress { delivered: self.window.mss, safe: false };
+            let Window { ssthresh, mss, .. } = self.window;
+            if self.config.stack.recovery == Recovery::Prr
+                && let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss)
+            {
+                self.window.cwnd = cwnd;
+            }
+        }
+        self.restart_rto_of_head(now);
+    }
+
+    // Undo
+
+    fn new_undo(&self, cwnd: u64, ssthresh: Option<u64>) -> Undo {
+        Undo { since: self.snd_una, cwnd, ssthresh, retransmitted: None }
+    }
+
+    /// Whether nothing was retransmitted, or the receiver had all of it already.
+    fn was_needless(&self) -> bool {
+        self.undo.is_some_and(|undo| undo.retransmitted.is_none_or(|count| count == 0))
+    }
+
+    /// Whether the receiver reported all retransmissions as duplicates.
+    fn all_came_twice(&self) -> bool {
+        self.undo.is_some_and(|undo| undo.retransmitted == Some(0))
+    }
+
+    fn undo_reduction(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        if let Some(ssthresh) = undo.ssthresh {
+            self.window.cwnd = self.window.cwnd.max(undo.cwnd);
+            if ssthresh > self.window.ssthresh {
+                self.window.ssthresh = ssthresh;
+                self.cwr = false;
+            }
+        }
+    }
+
+    /// Counts a segment that arrived twice (RFC 2883) against the retransmissions of the present reduction.
+    fn note_duplicate(&mut self, news: &News) {
+        if let (Some(undo), Some(end)) = (&mut self.undo, news.change.duplicate)
+            && undo.since < end
+            && let Some(count) = &mut undo.retransmitted
+        {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    // Probes
+
+    /// Schedules a probe of the tail after two round trips, unless the timeout is due before (RFC 8985 section 7.2, with
+    /// Linux's bounds). `advanced` says that data were just acknowledged. Returns whether it did.
+    fn schedule_probe(&mut self, now: Time, advanced: bool) -> bool {
+        let tail = matches!(self.state(), CaState::Open | CaState::Cwr);
+        if !self.config.stack.tail_loss_probe || !tail || self.board.is_empty() {
+            return false;
+        }
+        let rto = self.rtt.rto();
+        let wait = match self.rtt.srtt() {
+            Some(srtt) => {
+                let delayed = if self.board.len() == 1 { self.rtt.floor_rto() } else { TIMEOUT_MIN };
+                Duration::from_nanos(2 * srtt.nanos() + delayed.nanos())
+            }
+            None => self.config.rto.initial,
+        };
+        let due = if advanced { now + rto } else { self.head_deadline(now) };
+        self.timer = Some((Timer::Probe, due.min(now + wait)));
+        true
+    }
+
+    /// The probe that is due: a new segment, whatever the window, or else the last one again.
+    fn next_probe(&mut self, now: Time) -> Option<Outgoing> {
+        let outgoing = match self.new_len() {
+            Some(len) => self.send_new(now, len),
+            None => {
+                let Some((offset, len)) = self.board.probe(now) else {
+                    self.probe = None;
+                    return None;
+                };
+                self.note_retransmission();
+                self.again(offset, len)
+            }
+        };
+        let retransmission = outgoing.retransmission;
+        self.probe = Some(Probe { high_seq: self.snd_nxt, retransmission, sent: true });
+        self.last_sent = now;
+        self.timer = Some((Timer::Rto, now + self.rtt.rto()));
+        Some(outgoing)
+    }
+
+    /// Linux's `tcp_process_tlp_ack`: a probe that repaired a loss is answered by a reduction.
+    fn answer_probe(&mut self, news: &News) {
+        let Some(probe) = self.probe.filter(|probe| probe.sent && self.snd_una >= probe.high_seq) else { return };
+        let duplicate = news.change.duplicate.is_some_and(|end| end == probe.high_seq);
+        if !probe.retransmission || duplicate {
+            self.probe = None;
+        } else if self.snd_una > probe.high_seq {
+            let ssthresh = self.control.ssthresh_after_marks(&self.window);
+            self.reduce_to(ssthresh);
+            self.window.cwnd = self.window.ssthresh;
+            self.high_seq = self.snd_nxt;
+            self.state = CaState::Open;
+        } else if news.acked == 0 && !news.change.sacked {
+            self.probe = None;
+        }
+    }
+
+    // Timers
+
+    fn set_timer(&mut self, news: &News, losses: &Losses) {
+        let now = news.now;
+        if self.board.is_empty() {
+            self.timer = None;
+            return;
+        }
+        if let Some(wait) = losses.look_again {
+            self.timer = Some((Timer::Reordering, now + wait + TIMEOUT_MIN));
+            return;
+        }
+        let old = self.config.stack.loss_detection == LossDetection::Rack
+            && news.change.earliest_sacked.is_some()
+            && news.change.earliest_sacked < self.board.head_sent();
+        if (news.acked > 0 || old) && !self.schedule_probe(now, true) {
+            match self.timer {
+                Some((Timer::Rto, _)) | None => self.timer = Some((Timer::Rto, now + self.rtt.rto())),
+                Some(_) => self.restart_rto_of_head(now),
+            }
+        }
+    }
+
+    /// The timeout counts from the time when the first segment was last sent.
+    fn restart_rto_of_head(&mut self, now: Time) {
+        self.timer = (!self.board.is_empty()).then(|| (Timer::Rto, self.head_deadline(now)));
+    }
+
+    fn head_deadline(&self, now: Time) -> Time {
+        let sent = self.board.head_sent().unwrap_or(now);
+        (sent + self.rtt.rto()).max(now + Duration::from_nanos(1))
+    }
+
+    fn waits_for(&self, timer: Timer) -> bool {
+        self.timer.is_some_and(|(waits_for, _)| waits_for == timer)
+    }
+
+    // The connection
 
     /// Most unacknowledged bytes: the receiver's window.
     pub fn receive_window(&self) -> u64 {
@@ -367,13 +1020,7 @@ impl Sender {
         }
     }
 
-    /// A SYN was not answered in time and is retransmitted: the first window is one segment (RFC 5681 section 3.1).
-    pub fn on_syn_timeout(&mut self) {
-        self.on_lost_handshake();
-        self.on_repeated();
-    }
-
-    /// A packet of the handshake was lost.
+    /// Packets of the handshake were lost: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_lost_handshake(&mut self) {
         self.window.cwnd = self.window.mss;
     }
@@ -383,29 +1030,11 @@ impl Sender {
         self.stats.timeouts += 1;
         self.stats.retransmissions += 1;
     }
-
-    /// The deadline has passed: everything in flight counts as lost (RFC 6298 section 5, RFC 5681 section 3.1).
-    pub fn on_timeout(&mut self, now: Time) {
-        let flight = self.snd_nxt - self.snd_una;
-        if !matches!(self.phase, Phase::Loss(_)) {
-            let mut window = self.window;
-            self.control.on_loss(&mut window, flight);
-            self.window.ssthresh = window.ssthresh;
-        }
-        self.window.cwnd = self.window.mss;
-        self.window.bytes_acked = 0;
-        self.board.lose_all();
-        self.phase = Phase::Loss(self.snd_nxt);
-        self.tell_reduction();
-        self.rtt.back_off();
-        self.stats.timeouts += 1;
-        self.deadline = Some(now + self.rtt.rto());
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::congestion::{Dctcp, EcnStar, Reno};
+    use super::super::congestion::{Dctcp, DctcpConfig, EcnStar, Reno};
     use super::*;
 
     const MSS: u32 = 1000;
@@ -415,10 +1044,10 @@ mod tests {
         let config = SenderConfig {
             mss: MSS,
             initial_window: 10,
-            rto: RtoConfig { min: us(1000), max: us(1_000_000), initial: us(3000) },
+            rto: RtoConfig { min: us(1000), max: us(1_000_000), initial: us(3000), estimator: RtoEstimator::Rfc6298 },
             receive_window: 1 << 20,
             cwnd_validation: true,
-            idle_restart: false,
+            stack: Stack::default(),
         };
         Sender::new(config, Box::new(control))
     }
@@ -463,17 +1092,26 @@ mod tests {
 
     #[test]
     fn a_window_idle_for_longer_than_a_timeout_starts_again() {
-        for (restart, idle_us, cwnd) in [(true, 1000, 16_000), (true, 1001, 10_000), (false, 1001, 16_000)] {
+        let (never, at_once, halving) = (IdleRestart::Never, IdleRestart::Rfc5681, IdleRestart::Rfc2861);
+        for (restart, idle_us, cwnd) in [
+            (at_once, 1000, 32_000),
+            (at_once, 1001, 10_000),
+            (halving, 1000, 32_000),
+            (halving, 1001, 16_000),
+            (halving, 2000, 16_000),
+            (halving, 2001, 10_000),
+            (never, 9999, 32_000),
+        ] {
             let mut sender = sender(Reno);
-            sender.config.idle_restart = restart;
-            sender.window.cwnd = 16_000;
+            sender.config.stack.idle_restart = restart;
+            sender.window.cwnd = 32_000;
             sender.window.ssthresh = 5_000;
             sender.write(1_000);
             send_all(&mut sender, at(0));
             ack(&mut sender, at(100), 1, &[], false); // a timeout is 1 ms from now on
             sender.write(50_000);
             assert_eq!(send_all(&mut sender, at(idle_us)).len() as u64, cwnd / 1000, "{idle_us} us");
-            let ssthresh = if cwnd == 10_000 { 12_000 } else { 5_000 };
+            let ssthresh = if cwnd < 32_000 { 24_000 } else { 5_000 };
             assert_eq!((sender.window.cwnd, sender.window.ssthresh), (cwnd, ssthresh));
         }
     }
@@ -497,15 +1135,15 @@ mod tests {
             ack(&mut sender, at(100), 0, &[(1, sacked)], false);
         }
         assert_eq!(sender.window().cwnd, 5_000);
-        // Six of ten in flight (three sacked, one lost): above the window, so nothing is sent yet.
-        assert_eq!(send_all(&mut sender, at(100)), [0u64; 0]);
+        // Six of ten in flight (three sacked, one lost): above the window, but the lost segment leaves.
+        assert_eq!(send_all(&mut sender, at(100)), [0]);
         ack(&mut sender, at(110), 0, &[(1, 6)], false);
-        assert_eq!(send_all(&mut sender, at(110)), [0]); // pipe 4 + 1
+        assert_eq!(send_all(&mut sender, at(110)), [0u64; 0]); // pipe 5
         ack(&mut sender, at(120), 0, &[(1, 7)], false);
         assert_eq!(send_all(&mut sender, at(120)), [10]);
         ack(&mut sender, at(200), 10, &[], false);
         assert_eq!((sender.stats.fast_recoveries, sender.stats.retransmissions), (1, 1));
-        assert_eq!(sender.phase, Phase::Open);
+        assert_eq!(sender.state, CaState::Open);
     }
 
     #[test]
@@ -533,7 +1171,7 @@ mod tests {
         ack(&mut sender, at(3100), 1, &[], false);
         assert_eq!(send_all(&mut sender, at(3100)), [1, 2]); // slow start
         ack(&mut sender, at(3200), 10, &[], false);
-        assert_eq!((sender.deadline(), sender.phase), (None, Phase::Open));
+        assert_eq!((sender.deadline(), sender.state), (None, CaState::Open));
     }
 
     #[test]
@@ -559,7 +1197,8 @@ mod tests {
 
     /// The window after a mark, and after a loss of the same flight.
     fn window_after_mark_and_loss(loss_after_marks: bool) -> (u64, u64) {
-        let mut sender = sender(Dctcp::new(4, loss_after_marks));
+        let mut sender =
+            sender(Dctcp::new(DctcpConfig { gain_shift: 4, initial_alpha: 1.0, loss_after_marks, as_linux: false }));
         sender.write(1_000_000);
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 1, &[], true);
@@ -567,6 +1206,55 @@ mod tests {
         ack(&mut sender, at(110), 1, &[(2, 5)], true);
         assert_eq!(sender.stats.fast_recoveries, 1);
         (reduced, sender.window().cwnd)
+    }
+
+    #[test]
+    fn a_timeout_in_a_recovery_keeps_the_threshold() {
+        let mut sender = sender(Reno);
+        sender.write(1_000_000);
+        send_all(&mut sender, at(0));
+        ack(&mut sender, at(100), 0, &[(1, 10)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0, 10, 11, 12, 13]);
+        sender.on_timeout(at(4000));
+        // 14 segments are not acknowledged; half of them would be 7.
+        assert_eq!((sender.window().cwnd, sender.window().ssthresh), (1_000, 5_000));
+        // The same data time out again, then later data do.
+        sender.on_timeout(at(20_000));
+        assert_eq!(sender.window().ssthresh, 5_000);
+        send_all(&mut sender, at(20_000));
+        ack(&mut sender, at(20_100), 10, &[], false);
+        assert_eq!(send_all(&mut sender, at(20_100)).len(), 2);
+        sender.on_timeout(at(60_000));
+        assert!(sender.window().ssthresh < 5_000);
+    }
+
+    #[test]
+    fn losses_beyond_a_recovery_that_is_not_over_reduce_the_window_when_it_ends() {
+        let mut sender = sender(Reno);
+        sender.write(1_000_000);
+        send_all(&mut sender, at(0));
+        ack(&mut sender, at(100), 0, &[(1, 10)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0, 10, 11, 12, 13]);
+        // Segment 10, sent in the recovery, is lost too. That is known before segment 0 has arrived.
+        ack(&mut sender, at(200), 0, &[(11, 14), (1, 10)], false);
+        assert_eq!((sender.window().cwnd, sender.stats.fast_recoveries), (5_000, 1));
+        send_all(&mut sender, at(200));
+        ack(&mut sender, at(210), 10, &[(11, 14)], false);
+        assert_eq!((sender.window().cwnd, sender.stats.fast_recoveries), (2_500, 2));
+    }
+
+    #[test]
+    fn an_echo_on_the_last_acknowledgement_reduces_the_window() {
+        let mut sender = sender(Dctcp::new(DctcpConfig {
+            gain_shift: 4,
+            initial_alpha: 1.0,
+            loss_after_marks: true,
+            as_linux: false,
+        }));
+        sender.write(10_000);
+        send_all(&mut sender, at(0));
+        ack(&mut sender, at(100), 10, &[], true);
+        assert_eq!((sender.window().cwnd, sender.stats.ecn_reductions), (5_000, 1));
     }
 
     #[test]

@@ -10,7 +10,8 @@
 
 use std::collections::VecDeque;
 
-use marklab_netsim::tcp::congestion::Dctcp as DctcpControl;
+use marklab_netsim::tcp::congestion::{Dctcp as DctcpControl, DctcpConfig};
+use marklab_netsim::tcp::stack::{RtoEstimator, Stack};
 use marklab_netsim::tcp::{AckEvent, RtoConfig, Sender, SenderConfig};
 use marklab_netsim::{Config, Control, Flow, Outcome, QueueLimit, QueueTrace};
 use marklab_units::{Duration, Time};
@@ -247,16 +248,24 @@ fn a_threshold_far_below_the_rule_leaves_the_link_idle() {
 #[test]
 fn alpha_converges_to_the_closed_form() {
     for w in [60u64, 100, 144] {
-        let rto = RtoConfig { min: ms(10), max: ms(1000), initial: ms(10) };
+        let rto = RtoConfig { min: ms(10), max: ms(1000), initial: ms(10), estimator: RtoEstimator::Rfc6298 };
         let config = SenderConfig {
             mss: 1000,
             initial_window: 2,
             rto,
             receive_window: 1 << 40,
             cwnd_validation: true,
-            idle_restart: false,
+            stack: Stack::default(),
         };
-        let mut sender = Sender::new(config, Box::new(DctcpControl::new(4, true)));
+        let mut sender = Sender::new(
+            config,
+            Box::new(DctcpControl::new(DctcpConfig {
+                gain_shift: 4,
+                initial_alpha: 1.0,
+                loss_after_marks: true,
+                as_linux: false,
+            })),
+        );
         sender.write(1 << 40);
         let mut in_flight = VecDeque::new();
         let mut alphas = vec![sender.control().alpha().unwrap()];

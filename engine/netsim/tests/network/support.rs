@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use marklab_netsim::tcp::stack::Stack;
 use marklab_netsim::{
     BuildError, Capture, Config, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, NetSwitch, Network, Nic,
     Node, Outcome, Progress, QueueLimit, Trace, Transport,
@@ -136,7 +137,7 @@ pub(crate) fn transport(control: Control) -> Transport {
         ack_delay_ns: MS,
         receive_window_bytes: 64 << 20,
         cwnd_validation: true,
-        idle_restart: false,
+        stack: Stack::default(),
         dctcp_gain_shift: 4,
         dctcp_loss_after_marks: true,
         delay_threshold_ns: None,

@@ -12,9 +12,6 @@ pub struct Alpha(u32);
 
 impl Alpha {
     const ONE: u32 = 1 << 20;
-    /// The initial value that RFC 8257 section 4.2 recommends: assume congestion.
-    pub const FULL: Alpha = Alpha(Alpha::ONE);
-
     /// The estimate as a floating-point number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Alpha::ONE)
@@ -26,39 +23,57 @@ impl Alpha {
         Alpha(self.0 - (self.0 >> gain_shift) + (share >> gain_shift))
     }
 
+    /// The same in Linux's integers: alpha in units of 2^-10, which falls to 0 once it is below 1 / g of them.
+    fn update_as_linux(self, marked: u64, acked: u64, gain_shift: u32) -> Alpha {
+        let alpha = self.0 >> 10;
+        let loss = if alpha >> gain_shift == 0 { alpha } else { alpha >> gain_shift };
+        let gain = u128::from(marked) * (1024 >> gain_shift) / u128::from(acked.max(1));
+        Alpha((alpha - loss + gain as u32).min(1024) << 10)
+    }
+
     /// `cwnd * (1 - alpha / 2)`.
-    fn reduce(self, cwnd: u64) -> u64 {
-        cwnd - (u128::from(cwnd) * u128::from(self.0) / u128::from(2 * Alpha::ONE)) as u64
+    fn reduce(self, window: &Window) -> u64 {
+        window.cwnd - window.scaled(window.cwnd, self.0.into(), (2 * Alpha::ONE).into())
     }
 }
 
+/// Settings of DCTCP.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DctcpConfig {
+    /// g = 2^-gain_shift; RFC 8257 recommends 1/16.
+    pub gain_shift: u32,
+    /// Alpha of a new connection, in 0..=1; RFC 8257 section 4.2 recommends 1: assume congestion.
+    pub initial_alpha: f64,
+    /// Whether a loss halves a window that marks have just reduced, perhaps by little (RFC 8257 section 3.5; Linux since
+    /// version 5.1).
+    pub loss_after_marks: bool,
+    /// Whether alpha has Linux's precision, and counts what was acknowledged selectively as Linux does.
+    pub as_linux: bool,
+}
+
 /// The sender's side of DCTCP.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Dctcp {
     alpha: Alpha,
-    /// g = 2^-gain_shift.
-    gain_shift: u32,
+    config: DctcpConfig,
     /// Bytes acknowledged in the present observation window, and the marked bytes among them.
     acked: u64,
     marked: u64,
     /// The observation window ends when this byte is acknowledged.
     window_end: u64,
-    loss_after_marks: bool,
     hears_marks: bool,
     delay: Option<DelaySignal>,
 }
 
 impl Dctcp {
-    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. By its section 3.5, a loss halves the window
-    /// as in any TCP, even after marks, which may have reduced it little. Linux does so since version 5.1 (2019).
-    pub fn new(gain_shift: u32, loss_after_marks: bool) -> Dctcp {
+    /// On a new connection.
+    pub fn new(config: DctcpConfig) -> Dctcp {
         Dctcp {
-            alpha: Alpha::FULL,
-            gain_shift,
+            alpha: Alpha((config.initial_alpha * f64::from(Alpha::ONE)).round() as u32),
+            config,
             acked: 0,
             marked: 0,
             window_end: 0,
-            loss_after_marks,
             hears_marks: true,
             delay: None,
         }
@@ -99,24 +114,31 @@ impl CongestionControl for Dctcp {
     /// Section 3.3: alpha is updated once per window of data. As in Linux and ns-3, the window ends when the last byte
     /// that was sent in it is acknowledged. The RFC's wording would wait for one more acknowledgement.
     fn on_ack(&mut self, acked: Acked) {
-        self.acked += acked.bytes;
+        let DctcpConfig { gain_shift, as_linux, .. } = self.config;
+        let bytes = if as_linux { acked.delivered } else { acked.bytes };
+        if bytes == 0 {
+            return;
+        }
+        self.acked += bytes;
         if acked.congested {
-            self.marked += acked.bytes;
+            self.marked += bytes;
         }
         if acked.snd_una >= self.window_end {
-            if self.acked > 0 {
-                self.alpha = self.alpha.update(self.marked, self.acked, self.gain_shift);
+            if as_linux {
+                self.alpha = self.alpha.update_as_linux(self.marked, self.acked, gain_shift);
+            } else if self.acked > 0 {
+                self.alpha = self.alpha.update(self.marked, self.acked, gain_shift);
             }
             (self.acked, self.marked, self.window_end) = (0, 0, acked.snd_nxt);
         }
     }
 
-    fn on_congestion(&mut self, window: &mut Window) {
-        window.reduce_to(self.alpha.reduce(window.cwnd));
+    fn ssthresh_after_marks(&mut self, window: &Window) -> u64 {
+        self.alpha.reduce(window)
     }
 
     fn loss_after_marks(&self) -> bool {
-        self.loss_after_marks
+        self.config.loss_after_marks
     }
 
     fn base_delay(&self) -> Option<Duration> {
@@ -132,11 +154,15 @@ impl CongestionControl for Dctcp {
 mod tests {
     use super::*;
 
+    const CONFIG: DctcpConfig =
+        DctcpConfig { gain_shift: 4, initial_alpha: 1.0, loss_after_marks: true, as_linux: false };
+
     /// One observation window of ten segments; `marked` of them are acknowledged with ECE.
     fn observe(dctcp: &mut Dctcp, marked: u64, window: u64) {
         for segment in 0..10 {
             dctcp.on_ack(Acked {
                 bytes: 1000,
+                delivered: 1000,
                 congested: segment < marked,
                 snd_una: window * 10_000 + segment * 1000 + 1000,
                 snd_nxt: (window + 1) * 10_000 + segment * 1000 + 1000,
@@ -146,7 +172,7 @@ mod tests {
 
     #[test]
     fn alpha_converges_to_the_share_of_marked_bytes() {
-        let mut dctcp = Dctcp::new(4, true);
+        let mut dctcp = Dctcp::new(CONFIG);
         for window in 0..200 {
             observe(&mut dctcp, 3, window);
         }
@@ -155,7 +181,7 @@ mod tests {
 
     #[test]
     fn without_marks_alpha_decays_by_one_sixteenth_per_window() {
-        let mut dctcp = Dctcp::new(4, true);
+        let mut dctcp = Dctcp::new(CONFIG);
         observe(&mut dctcp, 0, 0); // the first acknowledgement closes the empty initial window
         let start = dctcp.alpha.as_f64();
         for window in 1..=10 {
@@ -168,7 +194,7 @@ mod tests {
     #[test]
     fn ear_hears_marks_and_delays_and_the_others_one_of_them() {
         let ns = Duration::from_nanos;
-        let dctcp = || Dctcp::new(4, true);
+        let dctcp = || Dctcp::new(CONFIG);
         for (mut control, marks, delays) in
             [(dctcp(), true, false), (dctcp().by_delay(ns(100)), false, true), (dctcp().and_delay(ns(100)), true, true)]
         {
@@ -184,15 +210,44 @@ mod tests {
 
     #[test]
     fn the_window_is_cut_by_half_of_alpha() {
-        let mut window = Window::new(1000, 100);
-        let mut dctcp = Dctcp::new(4, true);
-        dctcp.on_congestion(&mut window);
-        assert_eq!(window.cwnd, 50_000);
+        let window = Window::new(1000, 100);
+        let mut dctcp = Dctcp::new(CONFIG);
+        assert_eq!(dctcp.ssthresh_after_marks(&window), 50_000);
         dctcp.alpha = Alpha(Alpha::ONE / 4);
-        dctcp.on_congestion(&mut window);
-        assert_eq!((window.cwnd, window.ssthresh), (43_750, 43_750));
-        window.cwnd = 2_000;
-        dctcp.on_congestion(&mut window);
-        assert_eq!(window.cwnd, 2_000);
+        assert_eq!(dctcp.ssthresh_after_marks(&window), 87_500);
+        // Linux: 100 - ((100 * 256) >> 11).
+        assert_eq!(dctcp.ssthresh_after_marks(&Window { unit: 1000, ..window }), 88_000);
+        dctcp.alpha = Alpha(0);
+        assert_eq!(dctcp.ssthresh_after_marks(&window), 100_000);
+    }
+
+    /// Inputs and outputs of `dctcp_update_alpha` in Linux's net/ipv4/tcp_dctcp.c with `dctcp_shift_g` = 4: alpha
+    /// before, segments delivered and those with ECE, alpha after, by the arithmetic of its text.
+    #[test]
+    fn alpha_is_linux_s_to_the_bit() {
+        let table = [
+            (1024, 10, 10, 1024), // 1024 - 64 + 640 / 10
+            (1024, 10, 0, 960),
+            (960, 10, 3, 919), // 960 - 60 + 192 / 10
+            (15, 10, 0, 0),    // min_not_zero(15, 0)
+            (16, 10, 0, 15),
+            (0, 10, 0, 0),
+            (0, 10, 1, 6), // 64 / 10
+            (0, 1000, 1, 0),
+            (1024, 0, 0, 960),
+            (1, 3, 2, 42), // 1 - 1 + 128 / 3
+        ];
+        for (before, delivered, marked, after) in table {
+            let alpha = Alpha(before << 10).update_as_linux(marked, delivered, 4);
+            assert_eq!(alpha, Alpha(after << 10), "{before}, {marked} of {delivered}");
+        }
+    }
+
+    #[test]
+    fn a_connection_begins_with_the_alpha_that_is_set() {
+        for alpha in [0.0, 0.5, 1.0] {
+            let dctcp = Dctcp::new(DctcpConfig { initial_alpha: alpha, ..CONFIG });
+            assert_eq!(dctcp.alpha(), Some(alpha));
+        }
     }
 }

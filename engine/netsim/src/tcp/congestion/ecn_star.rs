@@ -12,7 +12,7 @@ impl CongestionControl for EcnStar {
         true
     }
 
-    fn on_congestion(&mut self, window: &mut Window) {
-        window.reduce_to(window.cwnd / 2);
+    fn ssthresh_after_marks(&mut self, window: &Window) -> u64 {
+        window.half(window.cwnd)
     }
 }

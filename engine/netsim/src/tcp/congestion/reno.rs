@@ -12,7 +12,9 @@ impl CongestionControl for Reno {
         false
     }
 
-    fn on_congestion(&mut self, _window: &mut Window) {}
+    fn ssthresh_after_marks(&mut self, window: &Window) -> u64 {
+        window.half(window.cwnd)
+    }
 }
 
 #[cfg(test)]
@@ -33,11 +35,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_what_is_in_flight_down_to_two_segments() {
-        let mut window = Window::new(1000, 10);
-        Reno.on_loss(&mut window, 10_000);
-        assert_eq!((window.cwnd, window.ssthresh), (5_000, 5_000));
-        Reno.on_loss(&mut window, 3_000);
-        assert_eq!(window.cwnd, 2_000);
+    fn a_loss_halves_what_is_in_flight() {
+        let window = Window::new(1000, 10);
+        assert_eq!(Reno.ssthresh_after_loss(&window, 10_000), 5_000);
+        assert_eq!(Reno.ssthresh_after_loss(&window, 9_000), 4_500);
+        assert_eq!(Reno.ssthresh_after_loss(&Window { unit: 1000, ..window }, 9_000), 4_000);
     }
 }

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Choices that the RFCs leave to a stack, or that stacks make differently. Profiles (docs/stacks.md) name sets of them.
+
+use serde::Deserialize;
+
+/// The choices of a stack. The default is the RFCs'.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stack {
+    /// How the window comes down.
+    pub recovery: Recovery,
+    /// How losses are found before a timeout.
+    pub loss_detection: LossDetection,
+    /// Whether the tail of the data is probed before a timeout (RFC 8985 section 7, as in Linux).
+    pub tail_loss_probe: bool,
+    /// Whether reductions are undone that turn out to be spurious: by F-RTO (RFC 5682) after timeouts, and by D-SACK
+    /// (RFC 3708), as in Linux without timestamps.
+    pub undo: bool,
+    /// When a window that is validated may grow.
+    pub validation: Validation,
+    /// What windows count.
+    pub window_unit: WindowUnit,
+    /// What a loss halves.
+    pub loss_base: LossBase,
+    /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2).
+    pub min_window: u32,
+    /// The window after a pause longer than a timeout.
+    pub idle_restart: IdleRestart,
+    /// How samples become a timeout.
+    pub rto_estimator: RtoEstimator,
+    /// DCTCP: alpha of a new connection, in 0..=1; RFC 8257 section 4.2 recommends 1: assume congestion.
+    pub initial_alpha: f64,
+    /// DCTCP: whether alpha has Linux's precision, and counts what was acknowledged selectively as Linux does.
+    pub linux_alpha: bool,
+    /// Segments that the receiver acknowledges at once when a connection begins, before it delays acknowledgements.
+    pub quick_acks: u32,
+    /// Whether the receiver reports segments that arrive twice (RFC 2883).
+    pub dsack: bool,
+    /// Whether a sender waits for room for more than one segment, as Linux does for segmentation offload
+    /// (`tcp_tso_should_defer`).
+    pub tso_defer: bool,
+    /// Whether an echo counts that was under way when a reduction for losses began, once that is over. RFC 3168 section
+    /// 6.1.2 counts one reduction per window of data.
+    pub repeated_echo: bool,
+    /// Whether a receiver hears CWR only from segments that arrive in order.
+    pub cwr_in_order: bool,
+    /// Timeouts of SYNs.
+    pub syn_timeouts: SynTimeouts,
+}
+
+impl Stack {
+    /// Time from the first SYN until the last of `attempts` SYNs times out, in initial timeouts.
+    pub fn syn_wait(&self, attempts: u32) -> u64 {
+        let doubled = |attempts: u32| (1u64 << attempts.min(32)) - 1;
+        match self.syn_timeouts {
+            // 1, 1 + 2, 1 + 2 + 4, ...
+            SynTimeouts::Exponential => doubled(attempts),
+            // 1, 2, 3, 4, 5, 5 + 2, 5 + 2 + 4, ...
+            SynTimeouts::Linear => {
+                let linear = attempts.min(LINEAR_SYN_TIMEOUTS + 1);
+                u64::from(linear) + 2 * doubled(attempts - linear)
+            }
+        }
+    }
+
+    /// Whether so many SYNs of a connection, the first included, make it begin with one segment: RFC 5681 section 3.1,
+    /// and tcp_init_transfer in Linux's net/ipv4/tcp_input.c.
+    pub fn begins_with_one_segment(&self, syns: u32) -> bool {
+        match self.syn_timeouts {
+            SynTimeouts::Exponential => syns > 1,
+            SynTimeouts::Linear => syns > 2,
+        }
+    }
+}
+
+/// `net.ipv4.tcp_syn_linear_timeouts` of Linux.
+const LINEAR_SYN_TIMEOUTS: u32 = 4;
+
+/// Timeouts of SYNs that are not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SynTimeouts {
+    /// Each is twice the one before (RFC 6298 section 5.5).
+    #[default]
+    Exponential,
+    /// The first ones are equal, as in Linux since version 6.5.
+    Linear,
+}
+
+impl Default for Stack {
+    fn default() -> Stack {
+        Stack {
+            recovery: Recovery::default(),
+            loss_detection: LossDetection::default(),
+            tail_loss_probe: false,
+            undo: false,
+            validation: Validation::default(),
+            window_unit: WindowUnit::default(),
+            loss_base: LossBase::default(),
+            min_window: 2,
+            idle_restart: IdleRestart::default(),
+            rto_estimator: RtoEstimator::default(),
+            initial_alpha: 1.0,
+            linux_alpha: false,
+            quick_acks: 0,
+            dsack: false,
+            tso_defer: false,
+            repeated_echo: false,
+            cwr_in_order: false,
+            syn_timeouts: SynTimeouts::default(),
+        }
+    }
+}
+
+/// The window after a reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// The window is `ssthresh` at once, and segments leave when fewer are in flight (RFC 6675 section 5).
+    #[default]
+    Rfc6675,
+    /// The window shrinks over a round trip, in proportion to what arrives: proportional rate reduction (RFC 6937, and
+    /// as Linux has it, RFC 9937). It applies to reductions by marks as well.
+    Prr,
+}
+
+/// How losses are found before a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// Three segments above were acknowledged (RFC 6675, DupThresh, counted in segments).
+    #[default]
+    Dupthresh,
+    /// A segment sent later has arrived, and the reordering window has passed (RFC 8985, as in Linux: no window from
+    /// three acknowledged segments on, and a quarter of the shortest round trip below).
+    Rack,
+}
+
+/// The window of a connection that was idle for longer than a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// It stays.
+    #[default]
+    Never,
+    /// It is the initial window (RFC 5681 section 4.1).
+    Rfc5681,
+    /// It is halved for each timeout that has passed, down to the initial window (RFC 2861 section 3, as in Linux).
+    Rfc2861,
+}
+
+/// Whether a window limits its sender, so that it may grow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validation {
+    /// It was full when the acknowledgement came (in the spirit of RFC 7661).
+    #[default]
+    Full,
+    /// Linux's `tcp_is_cwnd_limited`: it was full in this window of data, or half full in slow start.
+    Linux,
+}
+
+/// What a window counts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowUnit {
+    /// Bytes, as in the RFCs.
+    #[default]
+    Bytes,
+    /// Segments, short ones like full ones, as in Linux.
+    Segments,
+}
+
+/// Flight or window that a loss halves.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossBase {
+    /// The bytes in flight, up to the window (RFC 5681 equation 4).
+    #[default]
+    Flight,
+    /// The window, as in Linux.
+    Cwnd,
+}
+
+/// The timeout's estimator.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoEstimator {
+    /// RFC 6298: the minimum bounds the timeout.
+    #[default]
+    Rfc6298,
+    /// Linux: the minimum bounds the variation, which falls only once per round trip (tcp_rtt_estimator).
+    Linux,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syns_time_out_in_doubling_steps_or_in_equal_ones_first() {
+        let waits = |syn_timeouts| {
+            let stack = Stack { syn_timeouts, ..Stack::default() };
+            (1..=8).map(|attempts| stack.syn_wait(attempts)).collect::<Vec<_>>()
+        };
+        assert_eq!(waits(SynTimeouts::Exponential), [1, 3, 7, 15, 31, 63, 127, 255]);
+        assert_eq!(waits(SynTimeouts::Linear), [1, 2, 3, 4, 5, 7, 11, 19]);
+    }
+}

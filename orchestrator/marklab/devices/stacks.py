@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What TCP stacks do differently, and the profiles that name sets of it (docs/stacks.md).
+
+A profile gives the settings that a description leaves out. Its `sources` say where each choice is from, and `held`
+against what it was compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from marklab.errors import BadInput, unknown
+from marklab.model import Model, short_form
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A stack by name."""
+
+    title: str
+    settings: Mapping[str, Any]
+    sources: Mapping[str, str]
+    held: str
+
+
+_RFC: Mapping[str, Any] = {
+    "recovery": "rfc6675",
+    "loss_detection": "dupthresh",
+    "tail_loss_probe": False,
+    "undo": False,
+    "validation": "full",
+    "window_unit": "bytes",
+    "loss_base": "flight",
+    "min_window": 2,
+    "idle": "rfc5681",
+    "rto_estimator": "rfc6298",
+    "initial_alpha": 1.0,
+    "linux_alpha": False,
+    "quick_acks": 0,
+    "dsack": False,
+    "tso_defer": False,
+    "repeated_echo": False,
+    "cwr_in_order": False,
+    "syn_timeouts": "exponential",
+}
+
+_LINUX: Mapping[str, Any] = {
+    "recovery": "prr",
+    "loss_detection": "rack",
+    "tail_loss_probe": True,
+    "undo": True,
+    "validation": "linux",
+    "window_unit": "segments",
+    "loss_base": "cwnd",
+    "min_window": 2,
+    "idle": "rfc2861",
+    "rto_estimator": "linux",
+    "initial_alpha": 1.0,
+    "linux_alpha": True,
+    "quick_acks": 16,
+    "dsack": True,
+    "tso_defer": True,
+    "repeated_echo": True,
+    "cwr_in_order": True,
+    "syn_timeouts": "linear",
+}
+
+_RFC_SOURCES: Mapping[str, str] = {
+    "recovery": "RFC 6675 section 5",
+    "loss_detection": "RFC 6675 section 4, counted in segments; lost retransmissions by RFC 8985 section 6.2",
+    "tail_loss_probe": "optional in RFC 8985 section 7",
+    "undo": "optional in RFC 5682 and RFC 3708",
+    "validation": "RFC 7661 in spirit",
+    "window_unit": "RFC 5681 section 2; RFC 3465",
+    "loss_base": "RFC 5681 equation 4",
+    "min_window": "RFC 5681 equation 4",
+    "idle": "RFC 5681 section 4.1",
+    "rto_estimator": "RFC 6298 section 2",
+    "initial_alpha": "RFC 8257 section 4.2",
+    "linux_alpha": "RFC 8257 section 3.3",
+    "quick_acks": "RFC 5681 section 4.2 delays all acknowledgements",
+    "dsack": "optional in RFC 2883",
+    "tso_defer": "no RFC",
+    "repeated_echo": "RFC 3168 section 6.1.2",
+    "cwr_in_order": "RFC 3168 section 6.1.3",
+    "syn_timeouts": "RFC 6298 section 5.5",
+}
+
+_LINUX_SOURCES: Mapping[str, str] = {
+    "recovery": "net/ipv4/tcp_input.c, tcp_cwnd_reduction; RFC 9937",
+    "loss_detection": "net/ipv4/tcp_recovery.c, tcp_rack_detect_loss",
+    "tail_loss_probe": "net/ipv4/tcp_output.c, tcp_schedule_loss_probe",
+    "validation": "net/ipv4/tcp_output.c, tcp_cwnd_validate; include/net/tcp.h, tcp_is_cwnd_limited",
+    "undo": "net/ipv4/tcp_input.c, tcp_process_loss and tcp_try_undo_dsack, without timestamps",
+    "window_unit": "include/net/tcp.h, tcp_snd_cwnd: packets",
+    "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart; tcp_cwnd_application_limited; RFC 2861 section 3",
+    "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
+    "initial_alpha": "net/ipv4/tcp_dctcp.c, dctcp_alpha_on_init",
+    "linux_alpha": "net/ipv4/tcp_dctcp.h, dctcp_update_alpha",
+    "quick_acks": "net/ipv4/tcp_input.c, TCP_MAX_QUICKACKS",
+    "dsack": "net.ipv4.tcp_dsack = 1",
+    "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
+    "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
+    "cwr_in_order": "by scripts: docs/hosts.md",
+    "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
+}
+
+PROFILES: Mapping[str, Profile] = {
+    "linux": Profile("Linux 6.18", _LINUX, _LINUX_SOURCES, "the kernel at hand, by scripts"),
+    "rfc": Profile(
+        "the RFCs, without what they leave optional", _RFC, _RFC_SOURCES, "a second implementation in tests/"
+    ),
+}
+DEFAULT_PROFILE = "rfc"
+
+
+class Stack(Model):
+    """Choices of a TCP stack. Those that are not set are the profile's."""
+
+    model_config = ConfigDict(json_schema_extra=short_form({"enum": [*PROFILES]}))
+
+    profile: str = DEFAULT_PROFILE
+    recovery: Literal["rfc6675", "prr"] = Field(description="how the window comes down to ssthresh")
+    loss_detection: Literal["dupthresh", "rack"] = Field(description="how losses are found before a timeout")
+    tail_loss_probe: bool = Field(description="the tail of the data is probed before a timeout")
+    undo: bool = Field(description="reductions that were spurious are taken back (F-RTO, D-SACK)")
+    validation: Literal["full", "linux"] = Field(description="when transport.cwnd_validation lets a window grow")
+    window_unit: Literal["bytes", "segments"] = Field(description="what windows count")
+    loss_base: Literal["flight", "cwnd"] = Field(description="what a loss halves")
+    min_window: int = Field(ge=1, le=1000, description="segments, after a reduction")
+    idle: Literal["rfc5681", "rfc2861"] = Field(description="how transport.idle_restart restarts a window")
+    rto_estimator: Literal["rfc6298", "linux"] = Field(description="how samples become a timeout")
+    initial_alpha: float = Field(ge=0, le=1, description="DCTCP's alpha of a new connection")
+    linux_alpha: bool = Field(description="DCTCP's alpha has Linux's precision")
+    quick_acks: int = Field(ge=0, le=10**6, description="segments acknowledged at once at the start")
+    dsack: bool = Field(description="segments that arrive twice are reported")
+    tso_defer: bool = Field(description="small room is left until more has come")
+    repeated_echo: bool = Field(description="an echo that was under way when a recovery began counts after it")
+    cwr_in_order: bool = Field(description="receivers hear CWR only from segments in order")
+    syn_timeouts: Literal["exponential", "linear"] = Field(description="timeouts of SYNs")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_profile(cls, value: Any) -> Any:
+        settings = {"profile": value} if isinstance(value, str) else value
+        if not isinstance(settings, dict):
+            return settings
+        name = settings.get("profile", DEFAULT_PROFILE)
+        if name not in PROFILES:
+            raise unknown("stack", str(name), PROFILES)
+        return {"profile": name, **PROFILES[name].settings, **settings}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Stack:
+        if self.undo and not self.dsack:
+            raise BadInput("undo needs D-SACK, by which the receiver reports what arrived twice", "dsack: true")
+        if self.tail_loss_probe and self.loss_detection != "rack":
+            raise BadInput("a tail loss probe needs RACK, which finds losses by its answer", "loss_detection: rack")
+        return self
+
+
+def transport_title(transport: Mapping[str, Any]) -> str:
+    """The transport of a recorded description, with its stack if that is not the default one.
+
+    Results from before stacks could be chosen have none.
+    """
+    stack = dict(transport.get("stack", {}))
+    profile = stack.pop("profile", DEFAULT_PROFILE)
+    settings = PROFILES[profile].settings if profile in PROFILES else {}
+    others = [f"{name}={value}" for name, value in stack.items() if settings.get(name) != value]
+    if profile == DEFAULT_PROFILE and not others:
+        return str(transport["control"])
+    return f"{transport['control']} on {', '.join((profile, *others))}"

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Stacks: profiles and their settings, in descriptions, runs and on their page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marklab.devices.hosts import Transport
+from marklab.devices.stacks import PROFILES, Stack, transport_title
+from marklab.errors import BadInput
+from marklab.model import validate
+
+PAGE = Path(__file__).parents[1] / "docs/stacks.md"
+
+
+def transport(**settings: Any) -> Transport:
+    return validate(Transport, settings, "")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_sets_and_sources_every_setting(name: str) -> None:
+    settings = set(Stack.model_fields) - {"profile"}
+    assert set(PROFILES[name].settings) == settings
+    assert set(PROFILES[name].sources) == settings
+
+
+def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
+    linux = PROFILES["linux"].settings
+    assert dict(transport(stack="linux").stack) == {"profile": "linux", **linux}
+    changed = transport(stack={"profile": "linux", "min_window": 1}).stack
+    assert dict(changed) == {"profile": "linux", **linux, "min_window": 1}
+    assert dict(transport().stack) == {"profile": "rfc", **PROFILES["rfc"].settings}
+
+
+@pytest.mark.parametrize(
+    ("stack", "message"),
+    [
+        ("lunix", "unknown stack `lunix`"),
+        ({"profile": "rfc", "undo": True}, "undo needs D-SACK"),
+        ({"profile": "linux", "loss_detection": "dupthresh"}, "a tail loss probe needs RACK"),
+        ({"profile": "linux", "initial_alpha": 1.1}, "initial_alpha"),
+        ({"profile": "linux", "pacing": True}, "pacing"),
+    ],
+)
+def test_what_contradicts_is_refused(stack: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(message)):
+        transport(stack=stack)
+
+
+def test_a_report_names_a_stack_that_is_not_the_default() -> None:
+    assert transport_title({"control": "dctcp"}) == "dctcp"
+    plain = [transport(stack=stack).model_dump(mode="json") for stack in ("rfc", "linux", {"min_window": 1})]
+    assert [transport_title(each) for each in plain] == ["dctcp", "dctcp on linux", "dctcp on rfc, min_window=1"]
+
+
+def test_the_page_has_all_settings_with_their_sources() -> None:
+    shown = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), flags=re.M))
+    rfc, linux = PROFILES["rfc"], PROFILES["linux"]
+    for name in rfc.settings:
+        cells = [text for each in (rfc, linux) for text in (_cell(each.settings[name]), each.sources[name])]
+        assert shown.pop(name) == " | ".join(cells)
+    assert {name: row.split(" | ")[0] for name, row in shown.items()} == {
+        name: profile.title for name, profile in PROFILES.items()
+    }
+
+
+def _cell(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
