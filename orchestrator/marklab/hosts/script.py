@@ -293,9 +293,12 @@ class Case:
 
 def transport_of(case: Case, settings: Mapping[str, Any] | None = None) -> Transport:
     """Hosts with the settings that Linux has by default, as far as both have them; and others."""
+    given = dict(settings or {})
+    stack = {name.removeprefix("stack."): given.pop(name) for name in list(given) if name.startswith("stack.")}
     return Transport.model_validate(
         {
             "control": case.control,
+            "stack": {"profile": "linux", **stack},
             "ack_every": 2 if case.script.delayed_acks else 1,
             # A receive window of whole segments is one of whole units of 2^8 bytes.
             "mss": 1280,
@@ -306,7 +309,7 @@ def transport_of(case: Case, settings: Mapping[str, Any] | None = None) -> Trans
             # With this memory Linux's window scale is that of simulated hosts, 2^8.
             "receive_window": "5MiB",
             "syn_ack_timer": True,
-            **(settings or {}),
+            **given,
         }
     )
 
