@@ -17,6 +17,7 @@ mod observed;
 mod program;
 mod replay;
 mod simulate;
+mod tcp;
 mod tofino;
 mod trace;
 
@@ -45,6 +46,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<harness::Harness>()?;
     module.add_class::<live::LiveSwitch>()?;
     module.add_class::<simulate::Progress>()?;
+    module.add_class::<tcp::TcpSender>()?;
+    module.add_class::<tcp::TcpReceiver>()?;
     module.add("FLOW_STATUSES", marklab_replay::Status::NAMES)?;
     module.add_class::<replay::FlowServer>()?;
     module.add_function(wrap_pyfunction!(replay::replay_flows, module)?)?;

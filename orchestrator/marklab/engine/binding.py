@@ -179,6 +179,49 @@ class FlowServer(Protocol):
         """
 
 
+Ack = tuple[int, bool, list[tuple[int, int]]]  # next expected byte, echo, selectively acknowledged ranges
+
+
+class TcpSender(Protocol):
+    """The sending end of a connection, without a network. Offsets count the bytes of the stream."""
+
+    deadline_ns: int | None  # when `on_timeout` is due
+    cwnd: int
+    ssthresh: int | None  # None before the first reduction
+    snd_una: int
+    snd_nxt: int
+    pipe: int
+    state: str  # open, disorder, cwr, recovery or loss
+    alpha: float | None
+
+    def write(self, bytes: int) -> None:  # noqa: A002
+        """The application writes more bytes."""
+
+    def next_segment(self, now_ns: int) -> tuple[int, int, bool, bool, bool] | None:
+        """Offset and length of the next segment, whether it is a retransmission, carries CWR, ends what was written."""
+
+    def on_ack(
+        self, now_ns: int, ack: int, sacks: Sequence[tuple[int, int]], ece: bool, one_way_ns: int | None = None
+    ) -> None:
+        """An acknowledgement arrives."""
+
+    def on_timeout(self, now_ns: int) -> None:
+        """The deadline has passed."""
+
+
+class TcpReceiver(Protocol):
+    """The receiving end of a connection, without a network."""
+
+    deadline_ns: int | None  # when `on_ack_timer` is due
+    rcv_nxt: int
+
+    def on_segment(self, now_ns: int, offset: int, len: int, ce: bool, cwr: bool) -> list[Ack]:  # noqa: A002
+        """A segment arrives; gives the acknowledgements to send now."""
+
+    def on_ack_timer(self, now_ns: int) -> Ack:
+        """The deadline has passed; gives the acknowledgement to send."""
+
+
 class _Module(Protocol):
     __version__: str
     FLOW_STATUSES: list[str]
@@ -202,6 +245,10 @@ class _Module(Protocol):
     def LiveSwitch(self, program: CompiledProgram, config: str, entries: str = "[]") -> LiveSwitch: ...  # noqa: N802
 
     def Progress(self) -> Watch: ...  # noqa: N802
+
+    def TcpSender(self, transport: str) -> TcpSender: ...  # noqa: N802
+
+    def TcpReceiver(self, transport: str) -> TcpReceiver: ...  # noqa: N802
 
     def simulate(
         self,
@@ -405,6 +452,18 @@ def simulate(
             watch,
         )
     return result | {"report": json.loads(result["report"])}
+
+
+def new_tcp_sender(transport: Mapping[str, Any]) -> TcpSender:
+    """The sending end of an established connection; `transport` is that of the engine's configuration."""
+    with refusals():
+        return _module().TcpSender(json.dumps(transport))
+
+
+def new_tcp_receiver(transport: Mapping[str, Any]) -> TcpReceiver:
+    """The receiving end of an established connection."""
+    with refusals():
+        return _module().TcpReceiver(json.dumps(transport))
 
 
 def flow_statuses() -> list[str]:
