@@ -237,20 +237,20 @@ def check_law(flow: Sequence[ObservationWindow], late: int = 0) -> None:
     odd = [
         (before, after)
         for before, after in pairwise(flow)
-        if (begun := after.reductions - before.reductions) > 1 or begun > before.marked_bytes + after.marked_bytes
+        if (begun := after.reductions - before.reductions) > 1 or begun > before.marked_segments + after.marked_segments
     ]
     # A reduction lasts until all data sent before it is acknowledged, which may be in the next window.
     odd += [
         (window, later)
         for early, _, window, later in zip(flow, flow[1:], flow[2:], flow[3:], strict=False)
-        if window.marked_bytes and later.reductions == early.reductions
+        if window.marked_segments and later.reductions == early.reductions
     ]
     assert len(odd) <= late, odd
 
 
 def _next_alpha(window: ObservationWindow) -> int:
     kept = window.alpha_before - ((window.alpha_before // 16) or window.alpha_before)
-    return min(ALPHA_ONE, kept + window.marked_bytes * (ALPHA_ONE // 16) // window.acked_bytes)
+    return min(ALPHA_ONE, kept + window.marked_segments * (ALPHA_ONE // 16) // window.delivered_segments)
 
 
 def _reduced(cwnd_segments: int, alpha: int) -> int:

@@ -38,7 +38,7 @@ PURPOSES = ("sim", "mininet", "bmv2", "docker")
 # Mininet's package has mnexec.
 NETWORK_TOOLS = (*(tool for tool in TOOLS if tool != "mnexec"), "nstat", "ping", "ss")
 _BPF_HEADER = Path("/usr/include/bpf/bpf_helpers.h")
-# Since then struct_ops has the arguments that dctcp.bpf.c takes.
+# Since then struct_ops has the arguments that delay_dctcp.bpf.c takes.
 _BPF_KERNEL = (6, 10)
 
 _QDISC = ("tc", "qdisc", "add", "dev", "lo", "root")

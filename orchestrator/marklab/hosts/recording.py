@@ -31,7 +31,7 @@ def digest(case: Case) -> str:
     transport, control = transport_of(case), congestion.control_named(case.control)
     settings = [sysctls(transport, ecn=control.ecn), route_options(transport, control.kernel)]
     files = [PROGRAM, PROGRAMS.parent / "include" / "headers.p4"]
-    files += [congestion.SOURCE] if case.control == "dctcp" else []
+    files += congestion.SOURCES if case.control == "dctcp" else []
     text = case.script.model_dump_json(by_alias=True) + json.dumps(settings)
     return hashlib.sha256(text.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()[:_DIGITS]
 

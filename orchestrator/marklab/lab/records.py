@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What DCTCP in BPF remembers of its connections: their last observation windows (see dctcp.bpf.c)."""
+"""What DCTCP in BPF remembers of its connections: their last observation windows (see dctcp.bpf.h)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ObservationWindow:
 
     time_ns: int  # CLOCK_MONOTONIC
     port: int  # of the sender
-    acked_bytes: int
-    marked_bytes: int
+    delivered_segments: int
+    marked_segments: int
     alpha_before: int
     alpha: int
     cwnd_segments: int

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion controls by the names that experiments have for them, in the kernel as long as somebody needs them.
 
-`dctcp` is the kernel's tcp_dctcp where it has that. Else it is dctcp.bpf.c, as those that react to delays always are:
-compiled against the type information of the kernel that runs, and registered under a name of its own, so that labs side
-by side do not share one. What is registered outlives its process. So each name has a file that its process holds
+`dctcp` is the kernel's tcp_dctcp where it has that, else dctcp.bpf.c. Those that react to delays are delay_dctcp.bpf.c.
+These are compiled against the type information of the kernel that runs, and registered under names of their own, so that
+labs side by side do not share one. What is registered outlives its process. So each name has a file that its process holds
 locked: a control whose file no process holds may be removed by any other.
 """
 
@@ -23,8 +23,10 @@ from marklab.errors import BadInput, MarklabError, RunFailed, SetupError, unknow
 from marklab.lab.commands import run
 from marklab.lab.hosts import bpf
 
-SOURCE = Path(__file__).with_name("dctcp.bpf.c")
-# What dctcp.bpf.c implements; it had other arguments before Linux 6.10.
+_HERE = Path(__file__).parent
+# DCTCP, and what it shares with that which reacts to delays.
+SOURCES = (_HERE / "dctcp.bpf.c", _HERE / "dctcp.bpf.h")
+# What delay_dctcp.bpf.c implements; it had other arguments before Linux 6.10.
 _CONG_CONTROL = "void (*cong_control)(struct sock *, u32, int, const struct rate_sample *);"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # One of another container has its file elsewhere, and is left alone.
@@ -110,9 +112,10 @@ def _remedy(control: Control, kernel: str) -> str:
 
 
 def _defined(control: Control, name: str, records: int, delay_threshold_ns: int | None) -> list[str]:
-    """Constants of dctcp.bpf.c."""
-    constants: dict[str, object] = {"NAME": name, "ECN": int(control.ecn)}
+    """Constants of the source."""
+    constants: dict[str, object] = {"NAME": name}
     if control.delay:
+        constants["ECN"] = int(control.ecn)
         constants["DELAY_NS"] = f"{delay_threshold_ns}ULL"
     if records:
         constants["RECORDS"] = records
@@ -121,9 +124,10 @@ def _defined(control: Control, name: str, records: int, delay_threshold_ns: int 
 
 def _compile(control: Control, defined: list[str], program: Path) -> Path:
     types = bpf.kernel_types()
+    source = "delay_dctcp.bpf.c" if control.delay else "dctcp.bpf.c"
     if _CONG_CONTROL not in types:
         raise SetupError("DCTCP in BPF needs Linux 6.10", _remedy(control, "a newer kernel"))
-    return bpf.compiled(SOURCE, types, program, defined)
+    return bpf.compiled(_HERE / source, types, program, defined)
 
 
 def registered() -> list[str]:
