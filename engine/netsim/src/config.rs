@@ -282,7 +282,6 @@ impl Transport {
             echo,
             quick_acks: self.stack.quick_acks,
             dsack: self.stack.dsack,
-            cwr_in_order: self.stack.cwr_in_order,
         }
     }
 

@@ -44,7 +44,6 @@ _RFC: Mapping[str, Any] = {
     "dsack": False,
     "tso_defer": False,
     "repeated_echo": False,
-    "cwr_in_order": False,
     "syn_timeouts": "exponential",
 }
 
@@ -65,7 +64,6 @@ _LINUX: Mapping[str, Any] = {
     "dsack": True,
     "tso_defer": True,
     "repeated_echo": True,
-    "cwr_in_order": True,
     "syn_timeouts": "linear",
 }
 
@@ -86,7 +84,6 @@ _RFC_SOURCES: Mapping[str, str] = {
     "dsack": "optional in RFC 2883",
     "tso_defer": "no RFC",
     "repeated_echo": "RFC 3168 section 6.1.2",
-    "cwr_in_order": "RFC 3168 section 6.1.3",
     "syn_timeouts": "RFC 6298 section 5.5",
 }
 
@@ -107,7 +104,6 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
-    "cwr_in_order": "by scripts: docs/hosts.md",
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
 }
 
@@ -142,7 +138,6 @@ class Stack(Model):
     dsack: bool = Field(description="segments that arrive twice are reported")
     tso_defer: bool = Field(description="small room is left until more has come")
     repeated_echo: bool = Field(description="an echo that was under way when a recovery began counts after it")
-    cwr_in_order: bool = Field(description="receivers hear CWR only from segments in order")
     syn_timeouts: Literal["exponential", "linear"] = Field(description="timeouts of SYNs")
 
     @model_validator(mode="before")

@@ -29,8 +29,6 @@ pub struct ReceiverConfig {
     pub quick_acks: u32,
     /// Whether segments that arrive twice are reported (RFC 2883).
     pub dsack: bool,
-    /// Whether CWR counts only on segments that arrive in order.
-    pub cwr_in_order: bool,
 }
 
 /// Selective acknowledgements to report: the first `len` of `blocks`, the most recent first (RFC 2018). A range that
@@ -119,7 +117,6 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
-        let cwr = cwr && (offset == self.rcv_nxt || !self.config.cwr_in_order);
         match self.config.echo {
             EchoMode::None => {}
             // A mark on the segment that carries CWR is a new mark (RFC 3168 section 6.1.3).
@@ -228,7 +225,6 @@ mod tests {
             echo,
             quick_acks: 0,
             dsack: false,
-            cwr_in_order: false,
         })
     }
 

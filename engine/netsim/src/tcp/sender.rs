@@ -170,7 +170,8 @@ struct Usage {
     /// Most segments that were in flight in this window of data, which ends at `until`.
     most: u64,
     until: u64,
-    /// Linux's `snd_cwnd_used` and `snd_cwnd_stamp`.
+    /// Linux's `snd_cwnd_used` and `snd_cwnd_stamp`: most segments that were in flight since the window was last limited,
+    /// moved by an acknowledgement, or looked at.
     used: u64,
     stamp: Time,
 }
@@ -426,29 +427,32 @@ impl Sender {
             self.usage.pending = true;
             return None;
         }
-        if self.config.stack.tso_defer && !self.may_burst(now) {
-            self.usage.pending = false;
-            self.note_usage(now, true);
+        if self.config.stack.tso_defer && self.is_deferred(now) {
             return None;
         }
         Some(self.send_new(now, len))
     }
 
-    /// Whether a segment may leave now, as part of a large segment for a NIC: Linux's `tcp_tso_should_defer` waits while
+    /// Whether a segment waits for others to make a large segment for a NIC: Linux's `tcp_tso_should_defer` waits while
     /// little room is left, unless the next acknowledgement may be late.
-    fn may_burst(&mut self, now: Time) -> bool {
+    fn is_deferred(&mut self, now: Time) -> bool {
         if self.burst == 0 {
             let Window { cwnd, mss, .. } = self.window;
             let receivable = (self.snd_una + self.config.receive_window).saturating_sub(self.snd_nxt);
-            let room = cwnd.saturating_sub(self.board.pipe()).min(receivable);
+            let sendable = cwnd.saturating_sub(self.board.pipe());
+            let room = sendable.min(receivable);
             let most = self.tso_bytes();
             if self.defers(now) && room < most.min(cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR) {
-                return false;
+                if sendable < receivable && sendable <= (self.written - self.snd_nxt).min(GSO_BYTES) {
+                    self.usage.pending = false;
+                    self.note_usage(now, true);
+                }
+                return true;
             }
             self.burst = (room.min(most) / mss).max(1);
         }
         self.burst -= 1;
-        true
+        false
     }
 
     fn defers(&self, now: Time) -> bool {
@@ -624,7 +628,11 @@ impl Sender {
                     self.window.cwnd = cwnd;
                 }
             }
-        } else if news.acked > 0 && self.may_grow(news) {
+        } else if news.acked > 0 {
+            self.usage.stamp = news.now;
+            if !self.may_grow(news) {
+                return;
+            }
             // What was acknowledged selectively before has counted then. After a timeout, RFC 3465 section 2.3 counts at
             // most a segment, Linux all.
             let bytes = self.config.stack.window_unit == WindowUnit::Bytes;

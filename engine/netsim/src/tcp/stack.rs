@@ -42,8 +42,6 @@ pub struct Stack {
     /// Whether an echo counts that was under way when a reduction for losses began, once that is over. RFC 3168 section
     /// 6.1.2 counts one reduction per window of data.
     pub repeated_echo: bool,
-    /// Whether a receiver hears CWR only from segments that arrive in order.
-    pub cwr_in_order: bool,
     /// Timeouts of SYNs.
     pub syn_timeouts: SynTimeouts,
 }
@@ -106,7 +104,6 @@ impl Default for Stack {
             dsack: false,
             tso_defer: false,
             repeated_echo: false,
-            cwr_in_order: false,
             syn_timeouts: SynTimeouts::default(),
         }
     }
