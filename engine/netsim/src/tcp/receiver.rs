@@ -23,9 +23,9 @@ pub struct ReceiverConfig {
     pub ack_delay: Duration,
     /// Echo of marks.
     pub echo: EchoMode,
-    /// Segments that are acknowledged at once when a connection begins. Then also a mark that is the first of a window
-    /// (two segments), CWR, and a segment that arrives twice end the delay of acknowledgements for a while, as Linux has
-    /// it (`tcp_enter_quickack_mode`).
+    /// Segments that are acknowledged at once when a connection begins. If it is not 0, also a mark that is the first of
+    /// a window (two segments), CWR, and a segment that arrives twice (16 segments) end the delay of acknowledgements for
+    /// a while, as Linux has it (`tcp_enter_quickack_mode`).
     pub quick_acks: u32,
     /// Whether segments that arrive twice are reported (RFC 2883).
     pub dsack: bool,
@@ -56,6 +56,9 @@ pub struct AckPlan {
     /// An acknowledgement for everything so far, with this echo.
     pub now: Option<bool>,
 }
+
+/// Segments that Linux acknowledges at once after one that arrived twice (`TCP_MAX_QUICKACKS`).
+const MAX_QUICK_ACKS: u32 = 16;
 
 /// Reassembles a stream and acknowledges it.
 #[derive(Clone, Debug)]
@@ -169,7 +172,9 @@ impl Receiver {
 
     /// Does not delay this many acknowledgements, if the stack has them.
     fn quicken(&mut self, acknowledgements: u32) {
-        self.quick = self.quick.max(acknowledgements.min(self.config.quick_acks));
+        if self.config.quick_acks > 0 {
+            self.quick = self.quick.max(acknowledgements);
+        }
     }
 
     /// Notes what of a segment has arrived before.
@@ -181,7 +186,7 @@ impl Receiver {
             self.duplicate = Some((start, end));
         }
         if self.duplicate.is_some() {
-            self.quicken(self.config.quick_acks);
+            self.quicken(MAX_QUICK_ACKS);
         }
     }
 
