@@ -2,11 +2,15 @@
 """A bad run reports doubts."""
 
 import dataclasses
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 from marklab.metrics.summarise import summarise
+from marklab.paths import REPOSITORY
 from marklab.results.observation import Observation
+from marklab.results.summary import EcnInterference
 from runs import run, small
 
 
@@ -81,3 +85,55 @@ def test_what_must_not_happen_is_named(report: dict[str, object], warning: str) 
 def test_an_untouched_report_gives_no_such_warning() -> None:
     assert "undefined" not in changed()
     assert isinstance(small()[1][0], Observation)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("bleached", "1,234 packets were sent ECN capable and arrived as Not-ECT"),
+        ("forged", "1,234 packets were sent as Not-ECT and arrived ECN capable or marked"),
+        ("erased", "1,234 packets were marked and arrived without the mark"),
+        ("rewritten", "1,234 packets were sent with one code point of ECT and arrived with the other"),
+        ("refused", "1,234 connections asked for ECN and did not get it"),
+    ],
+)
+def test_ecn_that_does_not_arrive_is_named_with_a_remedy(what: str, said: str) -> None:
+    none = EcnInterference().model_dump()
+    assert none.keys() == small()[1][0].report["ecn"].keys()
+    per_cell = 617  # a scheme has two seeds
+    (doubted, *others) = [line for line in changed(ecn=none | {what: per_cell}).splitlines() if "ecn-sharp" in line]
+    assert said in doubted
+    assert "the program" in doubted.partition(": look at ")[2]
+    assert not others
+
+
+def test_ecn_that_arrives_gives_no_doubt() -> None:
+    assert changed(ecn=EcnInterference().model_dump()) == changed() == ""
+    assert all(seed.ecn == EcnInterference() for seed in small()[2].main.seeds)
+
+
+def bleaching(folder: Path) -> Path:
+    """DCTCP-RED in a switch that makes every packet Not-ECT before it decides."""
+    copytree(REPOSITORY / "p4src", folder / "p4src")
+    switch = folder / "p4src" / "v1model" / "include" / "switch.p4"
+    before, decision, after = switch.read_text().partition("        decision_t decision;\n")
+    assert after
+    switch.write_text(f"{before}        hdr.ipv4.ecn = ecn_t.NOT_ECT;\n{decision}{after}")
+    return folder / "p4src" / "v1model" / "dctcp-red.p4"
+
+
+@pytest.mark.parametrize(("transport", "bleached"), [("dctcp", True), ("ecn-star", True), ("reno", False)])
+def test_a_program_that_bleaches_ecn_is_noticed(tmp_path: Path, transport: str, bleached: bool) -> None:
+    _, _, summary = run(schemes=[str(bleaching(tmp_path))], baseline="none", transport=transport, flows=100, seeds=1)
+    ecn = summary.main.ecn
+    assert (ecn.bleached > 1000) is bleached
+    assert ecn == EcnInterference(bleached=ecn.bleached)
+    doubted = [each for each in summary.main.doubts if each.kind == "ecn-bleached"]
+    assert [each.values for each in doubted] == ([{"count": ecn.bleached}] if bleached else [])
+
+
+@pytest.mark.parametrize("transport", ["dctcp", "ecn-star", "reno", "delay-dctcp", "ear", "dcqcn"])
+@pytest.mark.parametrize("connections", ["new", "persistent"])
+def test_no_transport_of_the_lab_interferes_with_ecn(transport: str, connections: str) -> None:
+    _, _, summary = run(transport=transport, connections=connections, flows=60, seeds=1)
+    assert all(result.ecn == EcnInterference() for result in summary.schemes.values())

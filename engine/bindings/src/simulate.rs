@@ -359,6 +359,13 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
         "ports": ports,
         "counters": counters,
         "faults": faults,
+        "ecn": {
+            "bleached": outcome.ecn.bleached,
+            "forged": outcome.ecn.forged,
+            "erased": outcome.ecn.erased,
+            "rewritten": outcome.ecn.rewritten,
+            "refused": outcome.ecn.refused,
+        },
         "link_transmissions": outcome.link_transmissions,
         "events": outcome.events,
         "arrivals_end_ns": outcome.arrivals_end.nanos(),

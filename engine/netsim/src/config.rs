@@ -290,6 +290,11 @@ impl Transport {
         matches!(self.control, Control::DelayDctcp | Control::Ear)
     }
 
+    /// Whether hosts that use ECN send packets without data, and retransmissions, as ECN capable, as in Linux's DCTCP.
+    pub(crate) fn ecn_control_packets(&self) -> bool {
+        matches!(self.control, Control::Dctcp | Control::Ear)
+    }
+
     /// Payload of a full segment: the largest segment without its options.
     pub(crate) fn payload_bytes(&self) -> u32 {
         self.mss_bytes - if self.measures_delay() { options::TIMING_BYTES as u32 } else { 0 }

@@ -25,13 +25,16 @@ pub(crate) struct Notes(u32);
 impl Notes {
     const BY_CLIENT: u32 = 1;
     /// The ECN field, or 4.
-    const ECN: (u32, u32) = (1, 0b111);
-    const PORT: (u32, u32) = (4, (1 << 12) - 1);
+    const ARRIVED: (u32, u32) = (1, 0b111);
+    const DUE: (u32, u32) = (4, 0b11);
+    const PORT: (u32, u32) = (6, (1 << 10) - 1);
     /// 0 if the frame is not held.
     const HELD: (u32, u32) = (16, (1 << 16) - 1);
 
-    fn of(by_client: bool) -> Notes {
-        Notes(u32::from(by_client) * Notes::BY_CLIENT)
+    fn of(by_client: bool, ecn: Ecn) -> Notes {
+        let mut notes = Notes(u32::from(by_client) * Notes::BY_CLIENT);
+        notes.set(Notes::DUE, ecn as u32);
+        notes
     }
 
     #[inline]
@@ -54,13 +57,28 @@ impl Notes {
     /// The frame's ECN field on arrival at its present switch.
     #[inline]
     pub(crate) fn arrived_as(self) -> Option<Ecn> {
-        let field = self.get(Notes::ECN) as u8;
+        let field = self.get(Notes::ARRIVED) as u8;
         (field < 4).then(|| Ecn::of(field))
     }
 
     #[inline]
     pub(crate) fn set_arrived_as(&mut self, ecn: Option<Ecn>) {
-        self.set(Notes::ECN, ecn.map_or(4, |ecn| ecn as u32));
+        self.set(Notes::ARRIVED, ecn.map_or(4, |ecn| ecn as u32));
+    }
+
+    /// The ECN field with which the frame is due at the other host: that with which it was sent, or CE if a switch has
+    /// marked it since.
+    #[inline]
+    pub(crate) fn due_as(self) -> Ecn {
+        Ecn::of(self.get(Notes::DUE) as u8)
+    }
+
+    /// A switch has marked the frame. What was sent as Not-ECT must not be marked, even if it came as ECT.
+    #[inline]
+    pub(crate) fn marked(&mut self) {
+        if self.due_as() != Ecn::NotEct {
+            self.set(Notes::DUE, Ecn::Ce as u32);
+        }
     }
 
     /// Whether the frame counts as waiting in a lossless switch. Frames in hosts and copies do not count.
@@ -109,15 +127,16 @@ pub(crate) struct FramePool {
 }
 
 impl FramePool {
-    /// A frame, whose packet is still that of its previous use.
-    pub(crate) fn take(&mut self, connection: u32, from_client: bool) -> Box<NetFrame> {
+    /// A frame that is sent with this ECN field. Its packet is still that of its previous use.
+    pub(crate) fn take(&mut self, connection: u32, from_client: bool, ecn: Ecn) -> Box<NetFrame> {
+        let notes = Notes::of(from_client, ecn);
         match self.spare.pop() {
             Some(mut frame) => {
                 frame.connection = connection;
-                frame.notes = Notes::of(from_client);
+                frame.notes = notes;
                 frame
             }
-            None => Box::new(NetFrame { packet: Packet::default(), connection, notes: Notes::of(from_client) }),
+            None => Box::new(NetFrame { packet: Packet::default(), connection, notes }),
         }
     }
 
@@ -136,17 +155,26 @@ mod tests {
 
     #[test]
     fn notes_do_not_touch_each_other() {
-        for from_client in [false, true] {
-            let mut notes = Notes::of(from_client);
+        for (from_client, sent) in [(false, Ecn::Ect1), (true, Ecn::Ect0), (true, Ecn::NotEct)] {
+            let mut notes = Notes::of(from_client, sent);
             for ecn in [None, Some(Ecn::NotEct), Some(Ecn::Ect1), Some(Ecn::Ect0), Some(Ecn::Ce)] {
-                for (port, bytes) in [(0, 1), (511, 65_535), (4_095, 1_514)] {
+                for (port, bytes) in [(0, 1), (511, 65_535), (1_023, 1_514)] {
                     notes.set_arrived_as(ecn);
                     assert_eq!(notes.hold(port, bytes), bytes as u64);
-                    assert_eq!((notes.by_client(), notes.arrived_as()), (from_client, ecn));
+                    assert_eq!((notes.by_client(), notes.due_as(), notes.arrived_as()), (from_client, sent, ecn));
                     assert_eq!((notes.let_go(), notes.let_go()), (Some((port, bytes as u64)), None));
-                    assert_eq!((notes.by_client(), notes.arrived_as()), (from_client, ecn));
+                    assert_eq!((notes.by_client(), notes.due_as(), notes.arrived_as()), (from_client, sent, ecn));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_mark_is_due_at_the_host_unless_the_frame_was_not_capable() {
+        for (sent, due) in [(Ecn::NotEct, Ecn::NotEct), (Ecn::Ect1, Ecn::Ce), (Ecn::Ect0, Ecn::Ce)] {
+            let mut notes = Notes::of(true, sent);
+            notes.marked();
+            assert_eq!((notes.due_as(), notes.by_client()), (due, true));
         }
     }
 }

@@ -10,9 +10,11 @@
 //! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::flows`: start of flows;
 //!   `network::handshake`: opening of connections; `network::queue_pairs`: RDMA hosts; `network::pause`: lossless
 //!   lines; `network::pias`: priorities by bytes sent; `network::probes`: measured round trips;
-//! - [`ledger`], `flow_trace`, `sender_trace`, `queue_samples`: observations, in addition to those of [`marklab_observe`].
+//! - [`ledger`], `ecn`, `flow_trace`, `sender_trace`, `queue_samples`: observations, in addition to those of
+//!   [`marklab_observe`].
 
 mod config;
+mod ecn;
 mod events;
 mod flow_trace;
 mod frame;
@@ -29,6 +31,7 @@ pub use config::{
     Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Link, Nic, Node, PauseScope, Pfc,
     Pias, Predecessor, Probe, Trace, Transport,
 };
+pub use ecn::EcnInterference;
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};

@@ -25,6 +25,7 @@ use marklab_units::{Duration, Framing, Time};
 use thiserror::Error;
 
 use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Nic, Node, Transport};
+use crate::ecn::EcnInterference;
 use crate::events::EventQueue;
 use crate::flow_trace::FlowTrace;
 use crate::frame::{Delayed, FramePool, NetFrame};
@@ -171,6 +172,8 @@ pub struct Outcome {
     pub starts: Vec<Option<Time>>,
     /// Losses by place.
     pub ledger: Ledger,
+    /// What happened to ECN between hosts, apart from marks.
+    pub ecn: EcnInterference,
     /// One per line.
     pub lines: Vec<LineReport>,
     /// One per switch.
@@ -235,6 +238,7 @@ pub struct Network {
     records: Vec<FlowRecord>,
     frames: FramePool,
     ledger: Ledger,
+    ecn: EcnInterference,
     traces: Vec<PortTrace>,
     flow_trace: Option<Box<FlowTrace>>,
     sender_trace: Option<Box<SenderTrace>>,
@@ -301,6 +305,7 @@ impl Network {
             records,
             frames: FramePool::default(),
             ledger: Ledger::default(),
+            ecn: EcnInterference::default(),
             traces: Vec::new(),
             flow_trace: None,
             sender_trace: None,
@@ -559,6 +564,7 @@ impl Network {
             starts: self.flows.iter().map(|flow| started(flow, now)).collect(),
             flows: self.records,
             ledger: self.ledger,
+            ecn: self.ecn,
             traces: self.traces,
             flow_trace: self.flow_trace.map(|trace| *trace),
             sender_trace: self.sender_trace.map(|trace| *trace),

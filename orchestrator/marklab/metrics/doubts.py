@@ -32,6 +32,7 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     """Reasons to doubt the numbers of a scheme."""
     yield from _of_marks(experiment, scheme, result)
     yield from _of_signals(experiment, result)
+    yield from _of_ecn(result)
     yield from _of_losses(experiment, result)
     yield from _of_rates(experiment)
     yield from _of_thresholds(scheme)
@@ -78,6 +79,13 @@ def _of_signals(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]
     if deaf > _FEW * flows:
         threshold_ns = transport.threshold_ns(experiment.spec.rate_bps) or 0
         yield doubt("no-base-delay", deaf=deaf, flows=flows, threshold=format_time(threshold_ns))
+
+
+def _of_ecn(result: SchemeResult) -> Iterator[Doubt]:
+    """Doubt a network that does more to ECN than mark."""
+    for what, count in result.ecn.model_dump().items():
+        if count:
+            yield doubt(f"ecn-{what}", count=count)
 
 
 def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:

@@ -26,6 +26,26 @@ WORDS = {
         "{control} has no ECN: {packets:,} packets that the scheme would have marked passed, and the scheme made no "
         "difference"
     ),
+    "ecn-bleached": (
+        "{count:,} packets were sent ECN capable and arrived as Not-ECT, so no mark could reach their senders: look at "
+        "where the program writes ipv4.ecn"
+    ),
+    "ecn-forged": (
+        "{count:,} packets were sent as Not-ECT and arrived ECN capable or marked, and their senders hear of no mark: "
+        "look at where the program writes ipv4.ecn, and mark only packets that are ECT"
+    ),
+    "ecn-erased": (
+        "{count:,} packets were marked and arrived without the mark: look at where the program writes ipv4.ecn, and "
+        "leave CE as it is"
+    ),
+    "ecn-rewritten": (
+        "{count:,} packets were sent with one code point of ECT and arrived with the other: look at where the program "
+        "writes ipv4.ecn"
+    ),
+    "ecn-refused": (
+        "{count:,} connections asked for ECN and did not get it, so no mark could reach their senders: look at what "
+        "the program does to the flags ECE and CWR of TCP"
+    ),
     "no-base-delay": (
         "{deaf:,} of {flows:,} flows have no base delay: every packet of their connection waited for more than half of "
         "the threshold of {threshold}, which counts from the base delay"

@@ -61,6 +61,16 @@ class PriorityCount(TypedDict):
     marked: int
 
 
+class EcnCounts(TypedDict):
+    """Packets whose ECN field arrived wrong, and connections to which ECN was refused."""
+
+    bleached: int
+    forged: int
+    erased: int
+    rewritten: int
+    refused: int
+
+
 class Report(TypedDict):
     """Everything that is not a column."""
 
@@ -69,6 +79,7 @@ class Report(TypedDict):
     ports: list[PortUse]
     counters: list[CounterCell]
     faults: int
+    ecn: NotRequired[EcnCounts]  # hosts of Linux do not count
     priorities: NotRequired[list[PriorityCount]]  # the highest first
     link_transmissions: int
     events: int

@@ -120,6 +120,21 @@ class Marks(Model):
     dropped: int = 0
 
 
+class EcnInterference(Model):
+    """What happened to ECN between hosts, apart from marks; all 0 if switches only mark. Real hosts do not count it.
+
+    Packets that were sent ECN capable and arrived as Not-ECT (`bleached`), the reverse (`forged`), were marked and
+    arrived unmarked (`erased`), or arrived with the other code point of ECT (`rewritten`); and connections that asked
+    for ECN and did not get it (`refused`).
+    """
+
+    bleached: int = 0
+    forged: int = 0
+    erased: int = 0
+    rewritten: int = 0
+    refused: int = 0
+
+
 class Sharing(Model):
     """How services shared the network: by code point, the payload delivered divided by the time of the whole run.
 
@@ -281,6 +296,7 @@ class SeedResult(Model):
     timeouts: int
     retransmissions: int
     marks: Marks
+    ecn: EcnInterference = EcnInterference()
     pauses: Pauses | None = None
     # The highest first.
     priorities: tuple[Priority, ...] | None = None
@@ -320,6 +336,7 @@ class SchemeResult(Model):
     timeouts: int
     retransmissions: int
     marks: Marks
+    ecn: EcnInterference = EcnInterference()
     pauses: Pauses | None = None
     # The highest first.
     priorities: tuple[Priority, ...] | None = None

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
-use super::handshake::{Answer, Asking};
+use super::handshake::{Answer, Asking, EcnMode};
 use crate::config::{Flow, Transport};
 use crate::tcp::{Receiver, Sender, SenderStats};
 use crate::wire::{EndPoint, Template};
@@ -84,6 +84,8 @@ pub(super) struct Connection {
     pub(super) hosts: [usize; 2],
     pub(super) ends: [EndPoint; 2],
     pub(super) state: State,
+    /// How client and server use ECN.
+    pub(super) ecn: [EcnMode; 2],
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// One-way delay of the latest data in ns, if its segment carried its departure time.
@@ -117,11 +119,14 @@ impl Connection {
     pub(super) fn new(hosts: [usize; 2], ends: [EndPoint; 2], transport: &Transport, ecn: bool) -> Connection {
         let [client, server] = ends;
         let (client_port, server_port) = (u32::from(client.port), u32::from(server.port));
+        let control = transport.control(ecn);
+        let mode = if control.ecn() { EcnMode::Classic } else { EcnMode::NotEcn };
         Connection {
             hosts,
             ends,
             state: State::Open,
-            sender: Sender::new(transport.sender(), transport.control(ecn)),
+            ecn: [mode; 2],
+            sender: Sender::new(transport.sender(), control),
             receiver: Receiver::new(transport.receiver(ecn)),
             one_way_ns: None,
             templates: [Template::new(client, server, 0), Template::new(server, client, 0)],
@@ -139,6 +144,11 @@ impl Connection {
             nic: [NicQueue::default(), NicQueue::default()],
             pending: [None; 2],
         }
+    }
+
+    /// The same connection before its handshake.
+    pub(super) fn unopened(self) -> Connection {
+        Connection { state: State::Unopened, ecn: self.ecn.map(EcnMode::before_handshake), ..self }
     }
 
     /// Sets the code point of later packets of both ends.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opening of connections, by the host that sends data or by the host that asks for data.
+//! Opening of connections, by the host that sends data or by the host that asks for data, and negotiation of ECN.
 //!
 //! This code is separate from the code for data segments, which ran a fifth slower when it contained the handshake.
 
@@ -10,6 +10,46 @@ use super::connection::{Side, State};
 use super::hosts::WINDOW_SCALE;
 use crate::tcp::{RtoConfig, RttEstimator, wire_sequence};
 use crate::wire::{Ecn, Header, Segment, flags, options};
+
+/// How an end of a connection uses ECN. The handshake decides it, for each end by what arrives there. The names are those
+/// of RFC 9768, whose AccECN would be one more mode: a SYN asks for it by a third flag, and its SYN-ACK also says how the
+/// SYN arrived (section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EcnMode {
+    /// Not at all: its packets are Not-ECT, and it echoes no marks.
+    NotEcn,
+    /// As the first SYN or SYN-ACK says that arrives at this end.
+    Pending,
+    /// RFC 3168: ECE echoes marks, and CWR answers the echo.
+    Classic,
+}
+
+impl EcnMode {
+    /// The mode of an end before the handshake, if this would be its mode on a path that changes nothing.
+    pub(super) fn before_handshake(self) -> EcnMode {
+        if self == EcnMode::NotEcn { EcnMode::NotEcn } else { EcnMode::Pending }
+    }
+
+    /// Flags of a SYN that asks for ECN (RFC 3168 section 6.1.1: an ECN-setup SYN), or does not.
+    fn syn_flags(self) -> u8 {
+        if self == EcnMode::NotEcn { 0 } else { flags::ECE | flags::CWR }
+    }
+
+    /// Flags of a SYN-ACK that agrees, or does not. A host that only reflects flags would set both.
+    fn syn_ack_flags(self) -> u8 {
+        if self == EcnMode::Classic { flags::ECE } else { 0 }
+    }
+
+    /// The mode after a SYN or a SYN-ACK with these flags has arrived.
+    fn after(self, received: u8) -> EcnMode {
+        let expected = if received & flags::ACK == 0 { self.syn_flags() } else { EcnMode::Classic.syn_ack_flags() };
+        match self {
+            EcnMode::Pending if received & (flags::ECE | flags::CWR) == expected => EcnMode::Classic,
+            EcnMode::Pending => EcnMode::NotEcn,
+            decided => decided,
+        }
+    }
+}
 
 /// The server's part in a connection that it opens itself. It sends a SYN until it is answered, then a request until
 /// its data arrive, and perhaps further requests after that.
@@ -164,12 +204,11 @@ impl Network {
         if let State::Opening { attempts, .. } = &mut state.state {
             *attempts += 1;
         }
-        let ecn = state.sender.control().ecn();
         let header = Header {
             sequence: state.initial[Side::Client as usize],
-            flags: flags::SYN | if ecn { flags::ECE | flags::CWR } else { 0 },
+            flags: flags::SYN | state.ecn[Side::Client as usize].syn_flags(),
             window: u16::MAX,
-            ecn: self.control_ecn(connection),
+            ecn: self.control_ecn(connection, Side::Client),
             options: &options,
             ..self.blank_header()
         };
@@ -184,15 +223,14 @@ impl Network {
         if let Some(asking) = &mut self.connections[connection].asking {
             asking.on_sent(self.now);
         }
-        let (options, ecn) = (self.syn_options(), self.control_ecn(connection));
+        let (options, ecn) = (self.syn_options(), self.control_ecn(connection, Side::Server));
         let state = &self.connections[connection];
         let Some(asking) = &state.asking else { return };
         let (initial, blank) = (state.initial[Side::Server as usize], self.blank_header());
         let header = if asking.opening() {
-            let negotiation = if state.sender.control().ecn() { flags::ECE | flags::CWR } else { 0 };
             Header {
                 sequence: initial,
-                flags: flags::SYN | negotiation,
+                flags: flags::SYN | state.ecn[Side::Server as usize].syn_flags(),
                 window: u16::MAX,
                 ecn,
                 options: &options,
@@ -269,15 +307,15 @@ impl Network {
     fn send_syn_ack(&mut self, connection: usize, side: Side) {
         let options = self.syn_options();
         let state = &self.connections[connection];
-        let ecn = state.sender.control().ecn();
+        let mode = state.ecn[side as usize];
         let opener = if side == Side::Server { Side::Client } else { Side::Server };
-        let capable = if ecn && self.transport.ecn_plus { Ecn::Ect0 } else { self.control_ecn(connection) };
+        let capable = mode == EcnMode::Classic && self.transport.ecn_plus;
         let header = Header {
             sequence: state.initial[side as usize],
             ack: state.initial[opener as usize].wrapping_add(1),
-            flags: flags::SYN | flags::ACK | if ecn { flags::ECE } else { 0 },
+            flags: flags::SYN | flags::ACK | mode.syn_ack_flags(),
             window: u16::MAX,
-            ecn: capable,
+            ecn: if capable { Ecn::Ect0 } else { self.control_ecn(connection, side) },
             options: &options,
             ..self.blank_header()
         };
@@ -286,10 +324,28 @@ impl Network {
 
     // Receiving
 
+    /// An end reads the flags of a SYN or SYN-ACK. Without ECN, senders fall back to Reno, as Linux's DCTCP does
+    /// (`dctcp_init` in net/ipv4/tcp_dctcp.c), and receivers echo nothing.
+    fn negotiate(&mut self, connection: usize, side: Side, received: u8) {
+        let state = &mut self.connections[connection];
+        let mode = &mut state.ecn[side as usize];
+        let before = std::mem::replace(mode, mode.after(received));
+        if before == *mode || *mode != EcnMode::NotEcn {
+            return;
+        }
+        match side {
+            Side::Client => state.sender.set_control(self.transport.control(false)),
+            Side::Server => state.receiver.ignore_marks(),
+        }
+        // Counted by the host that asked. A SYN without the flags leads to such a SYN-ACK as well.
+        self.ecn.refused += u64::from(received & flags::ACK != 0);
+    }
+
     /// The server receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
-    pub(super) fn server_receives_syn(&mut self, connection: usize) {
+    pub(super) fn server_receives_syn(&mut self, connection: usize, flags: u8) {
+        self.negotiate(connection, Side::Server, flags);
         let state = &mut self.connections[connection];
         match &mut state.asking {
             None => self.answer_syn(connection),
@@ -308,7 +364,8 @@ impl Network {
     /// The client receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
-    pub(super) fn client_receives_syn(&mut self, connection: usize) {
+    pub(super) fn client_receives_syn(&mut self, connection: usize, flags: u8) {
+        self.negotiate(connection, Side::Client, flags);
         let state = &mut self.connections[connection];
         if state.asking.is_some() {
             return self.answer_syn(connection);

@@ -8,7 +8,7 @@ use marklab_tm::Chain;
 use marklab_units::{Duration, Time};
 
 use super::connection::{Connection, Message, Side, State};
-use super::handshake::Asking;
+use super::handshake::{Asking, EcnMode};
 use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
@@ -92,10 +92,7 @@ impl Network {
         let server = end(self.host(dst), ports.1 as u16);
         let mut connection = Connection::new([src, dst], [client, server], &self.transport, ecn);
         connection.closes = closes;
-        if !open {
-            connection.state = State::Unopened;
-        }
-        self.connections.push(connection);
+        self.connections.push(if open { connection } else { connection.unopened() });
         number
     }
 
@@ -166,9 +163,9 @@ impl Network {
 
     fn send_data(&mut self, connection: usize, outgoing: Outgoing) {
         let state = &self.connections[connection];
-        let control = state.sender.control();
         // RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
-        let capable = control.ecn() && (!outgoing.retransmission || control.ecn_control_packets());
+        let capable = state.ecn[Side::Client as usize] == EcnMode::Classic
+            && (!outgoing.retransmission || self.transport.ecn_control_packets());
         let mut flags = flags::ACK;
         if outgoing.cwr {
             flags |= flags::CWR;
@@ -181,7 +178,7 @@ impl Network {
         }
         // The NIC fills in the time.
         let timing = options::timing(0);
-        let options = if control.hears_delay() { &timing[..] } else { &[] };
+        let options = if state.sender.control().hears_delay() { &timing[..] } else { &[] };
         let header = Header {
             sequence: wire_sequence(state.first_data(), outgoing.offset),
             ack: state.initial[Side::Server as usize].wrapping_add(1 + state.heard_bytes()),
@@ -208,10 +205,10 @@ impl Network {
         }
     }
 
-    /// ECN field of packets that carry no data.
-    pub(super) fn control_ecn(&self, connection: usize) -> Ecn {
-        let capable = self.connections[connection].sender.control().ecn_control_packets();
-        if capable { Ecn::Ect0 } else { Ecn::NotEct }
+    /// ECN field of an end's packets that carry no data.
+    pub(super) fn control_ecn(&self, connection: usize, side: Side) -> Ecn {
+        let mode = self.connections[connection].ecn[side as usize];
+        if mode != EcnMode::NotEcn && self.transport.ecn_control_packets() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// The client acknowledges the server's SYN, request or FIN.
@@ -222,7 +219,7 @@ impl Network {
             sequence: wire_sequence(state.first_data(), sent),
             ack: state.initial[Side::Server as usize].wrapping_add(1 + state.heard_bytes() + u32::from(fin)),
             flags: flags::ACK,
-            ecn: self.control_ecn(connection),
+            ecn: self.control_ecn(connection, Side::Client),
             ..self.blank_header()
         };
         self.send(connection, Side::Client, header);
@@ -257,7 +254,7 @@ impl Network {
             ack: wire_sequence(first, next + u64::from(closing)),
             flags,
             window: advertised(state.sender.receive_window()),
-            ecn: self.control_ecn(connection),
+            ecn: self.control_ecn(connection, Side::Server),
             options: &space[..used],
             ..self.blank_header()
         };
@@ -269,7 +266,7 @@ impl Network {
         if self.pias.is_some() {
             self.tag(connection, side, &header);
         }
-        let mut frame = self.frames.take(connection as u32, side == Side::Client);
+        let mut frame = self.frames.take(connection as u32, side == Side::Client, header.ecn);
         let state = &mut self.connections[connection];
         let identification = &mut state.identification[side as usize];
         *identification = identification.wrapping_add(1);
@@ -371,20 +368,24 @@ impl Network {
             let (from, to) = (state.ends[from as usize], state.ends[to as usize]);
             (segment.src, segment.src_port, segment.dst, segment.dst_port) == (from.ip, from.port, to.ip, to.port)
         };
-        if state.hosts[Side::Server as usize] == node && between(Side::Client, Side::Server) {
-            self.frames.give(frame);
-            self.server_receives(connection, segment);
+        let to = if state.hosts[Side::Server as usize] == node && between(Side::Client, Side::Server) {
+            Side::Server
         } else if state.hosts[Side::Client as usize] == node && between(Side::Server, Side::Client) {
-            self.frames.give(frame);
-            self.client_receives(connection, segment);
+            Side::Client
         } else {
-            self.lose(node, None, Reason::NoConnection, frame);
+            return self.lose(node, None, Reason::NoConnection, frame);
+        };
+        self.ecn.compare(frame.notes.due_as(), segment.ecn);
+        self.frames.give(frame);
+        match to {
+            Side::Server => self.server_receives(connection, segment),
+            Side::Client => self.client_receives(connection, segment),
         }
     }
 
     fn server_receives(&mut self, connection: usize, segment: &Segment) {
         if segment.flags & flags::SYN != 0 {
-            return self.server_receives_syn(connection);
+            return self.server_receives_syn(connection, segment.flags);
         }
         let now = self.now;
         let state = &mut self.connections[connection];
@@ -455,7 +456,7 @@ impl Network {
     pub(super) fn client_receives(&mut self, connection: usize, segment: &Segment) {
         let now = self.now;
         if segment.flags & flags::SYN != 0 {
-            return self.client_receives_syn(connection);
+            return self.client_receives_syn(connection, segment.flags);
         }
         let state = &mut self.connections[connection];
         if state.asking.is_some() {

@@ -9,7 +9,7 @@ use crate::config::Probe;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::wire::roce::Roce;
-use crate::wire::{Echo, Malformed};
+use crate::wire::{Echo, Ecn, Malformed};
 
 /// A request of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,12 +58,13 @@ impl Network {
             src: src.ip,
             dst: dst.ip,
             dscp: spec.dscp,
+            ecn: Ecn::NotEct,
             reply,
             identifier: number as u16,
             sequence,
             data: spec.frame_bytes - Echo::HEADERS as u32,
         };
-        let mut frame = self.frames.take(connection, !reply);
+        let mut frame = self.frames.take(connection, !reply, echo.ecn);
         echo.write(&mut frame.packet, &src, &dst);
         self.enqueue(connection as usize, from, frame);
     }
@@ -78,6 +79,7 @@ impl Network {
         }
         match Echo::parse(&frame.packet).filter(|echo| self.is_expected(node, echo)) {
             Some(echo) => {
+                self.ecn.compare(frame.notes.due_as(), echo.ecn);
                 self.frames.give(frame);
                 self.echo_arrives(&echo);
             }

@@ -378,7 +378,7 @@ impl Network {
     }
 
     fn make_frame(&mut self, pair: usize, from: Side, ecn: Ecn, number: u64, kind: Kind) -> Box<NetFrame> {
-        let mut frame = self.frames.take(self.frame_number(pair), from == Side::Client);
+        let mut frame = self.frames.take(self.frame_number(pair), from == Side::Client, ecn);
         let state = self.pair(pair);
         let identification = &mut state.identification[from as usize];
         *identification = identification.wrapping_add(1);
@@ -413,6 +413,7 @@ impl Network {
                 && (roce.src, roce.dst, roce.queue_pair) == (ip(from), ip(to), pair as u32 & 0xff_ffff)
         });
         let Some(pair) = pair else { return self.lose(node, None, Reason::NoConnection, frame) };
+        self.ecn.compare(frame.notes.due_as(), roce.ecn);
         if let Kind::Send { last, payload, .. } = roce.kind {
             self.frames.give(frame);
             return self.responder_receives(pair, roce, last, payload);

@@ -168,15 +168,18 @@ impl Network {
         let now = self.now;
         loop {
             let switch = self.switch(node);
-            let Transmitted { outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
+            let Transmitted { mut outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
             let copies = switch.switch.has_copies();
             let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
             *marks += u64::from(marked);
             let (trace, capture) = (*trace, *capture);
-            if let (Some(pias), true, Ok(frame)) = (&mut self.pias, marked, &outcome) {
-                pias.marked(frame);
+            if let (true, Ok(frame)) = (marked, &mut outcome) {
+                frame.notes.marked();
+                if let Some(pias) = &mut self.pias {
+                    pias.marked(frame);
+                }
             }
             if let Some(trace) = trace {
                 let sojourn = now.since(signals.enq_timestamp);

@@ -83,11 +83,6 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
     /// Whether data packets are ECN capable.
     fn ecn(&self) -> bool;
 
-    /// Whether all other packets are ECN capable too, as in Linux's DCTCP.
-    fn ecn_control_packets(&self) -> bool {
-        false
-    }
-
     /// Whether it needs measurements of one-way delays.
     fn hears_delay(&self) -> bool {
         false

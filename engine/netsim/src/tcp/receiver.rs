@@ -93,6 +93,11 @@ impl Receiver {
         }
     }
 
+    /// Echoes no marks from now on: the handshake did not agree on ECN.
+    pub fn ignore_marks(&mut self) {
+        self.config.echo = EchoMode::None;
+    }
+
     /// Next expected byte: everything before it has arrived.
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt

@@ -272,6 +272,12 @@ impl Sender {
         &*self.control
     }
 
+    /// Replaces the congestion control, before any data are sent.
+    pub fn set_control(&mut self, control: Box<dyn CongestionControl>) {
+        debug_assert!(self.snd_nxt == 0, "data were sent under the other congestion control");
+        self.control = control;
+    }
+
     /// The state of the window.
     pub fn state(&self) -> CaState {
         match self.state {

@@ -4,7 +4,7 @@
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
 use super::ip::{self, ETHERNET, IPV4};
-use super::{EndPoint, be32, fold, sum};
+use super::{Ecn, EndPoint, be32, fold, sum};
 
 const ICMP: usize = 8;
 const PROTOCOL_ICMP: u8 = 1;
@@ -20,6 +20,8 @@ pub struct Echo {
     pub dst: u32,
     /// Code point.
     pub dscp: u8,
+    /// ECN field.
+    pub ecn: Ecn,
     /// Whether it is the reply.
     pub reply: bool,
     /// Identifier of its series of requests.
@@ -34,10 +36,10 @@ impl Echo {
     /// Length of the headers of its frame.
     pub const HEADERS: usize = ETHERNET + IPV4 + ICMP;
 
-    /// Writes the frame from `src` to `dst`, whose addresses must be those of the echo. The frame is not ECN capable.
+    /// Writes the frame from `src` to `dst`, whose addresses must be those of the echo.
     pub fn write(&self, packet: &mut Packet, src: &EndPoint, dst: &EndPoint) {
         let mut bytes = [0; INLINE_BYTES];
-        ip::put_headers(&mut bytes, src, dst, PROTOCOL_ICMP, self.dscp << 2);
+        ip::put_headers(&mut bytes, src, dst, PROTOCOL_ICMP, self.dscp << 2 | self.ecn as u8);
         let (ip, icmp) = bytes[ETHERNET..Self::HEADERS].split_at_mut(IPV4);
         ip::finish(ip, (IPV4 + ICMP) as u16 + self.data as u16, self.sequence, sum(ip));
         icmp[0] = if self.reply { REPLY } else { REQUEST };
@@ -61,6 +63,7 @@ impl Echo {
             src: be32(&ip[12..]),
             dst: be32(&ip[16..]),
             dscp: ip[1] >> 2,
+            ecn: Ecn::of(ip[1]),
             reply: icmp[0] == REPLY,
             identifier: u16::from_be_bytes([icmp[4], icmp[5]]),
             sequence: u16::from_be_bytes([icmp[6], icmp[7]]),
@@ -82,7 +85,7 @@ mod tests {
 
     fn echo(reply: bool, identifier: u16, sequence: u16, data: u32) -> (Echo, Packet) {
         let (src, dst) = (end_point(1), end_point(2));
-        let echo = Echo { src: src.ip, dst: dst.ip, dscp: 46, reply, identifier, sequence, data };
+        let echo = Echo { src: src.ip, dst: dst.ip, dscp: 46, ecn: Ecn::Ect1, reply, identifier, sequence, data };
         let mut packet = Packet::default();
         echo.write(&mut packet, &src, &dst);
         (echo, packet)

@@ -11,6 +11,7 @@ mod determinism;
 mod echo;
 mod followers;
 mod hosts;
+mod interference;
 mod loss;
 mod parts;
 mod pauses;

@@ -96,10 +96,14 @@ pub(crate) fn set_default(state: &mut State, table: &str, name: &str, params: &[
 /// Makes `scripted` `mark` or `drop` the packets with these numbers, from 1 on, that leave by a port.
 pub(crate) fn script(state: &mut State, what: &str, port: u64, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
-        let exact = |value: u64| KeyMatch::Exact(value.into());
-        let matches = vec![("port".to_owned(), exact(port)), ("number".to_owned(), exact(number))];
-        state.insert_entry("marking.script", &EntrySpec { matches, call: action(what, &[]), priority: 0 }).unwrap();
+        insert(state, "marking.script", &[("port", port), ("number", number)], what, &[]);
     }
+}
+
+/// Adds an entry to a table whose keys are exact.
+pub(crate) fn insert(state: &mut State, table: &str, keys: &[(&str, u64)], name: &str, params: &[(&str, u64)]) {
+    let matches = keys.iter().map(|&(key, value)| (key.to_owned(), KeyMatch::Exact(value.into()))).collect();
+    state.insert_entry(table, &EntrySpec { matches, call: action(name, params), priority: 0 }).unwrap();
 }
 
 /// Rates of the DCQCN paper (section 5); R_HI is ten times R_AI, as in QCN.
@@ -222,24 +226,35 @@ pub(crate) fn build(
     build_switch(config, program, |switch| setup(switch.state_mut()), flows)
 }
 
-/// The same; `setup` has access to the whole switch.
+/// The same; `setup` has access to the whole switch. If there are several switches, all are alike.
 pub(crate) fn build_switch(
     config: &Config,
     program: &Program,
     setup: impl Fn(&mut NetSwitch),
     flows: Vec<Flow>,
 ) -> Result<Network, BuildError> {
+    let switches = config.nodes.iter().filter_map(|node| match node {
+        Node::Switch { ports, queueing, .. } => {
+            let mut switch =
+                Switch::new(program.engine.clone(), routes(program, *ports), vec![queueing.port().unwrap(); *ports]);
+            setup(&mut switch);
+            Some(switch)
+        }
+        Node::Host { .. } => None,
+    });
+    Network::new(config, flows, switches.collect())
+}
+
+/// The state of a switch that sends packets for each host by the port with the host's number.
+fn routes(program: &Program, ports: usize) -> State {
     let mut state = State::new(&program.ir, &program.layout, 1).unwrap();
-    let Some(Node::Switch { ports, queueing, .. }) = config.nodes.last() else { panic!("the last node is the switch") };
-    for host in 0..*ports {
+    for host in 0..ports {
         let matches = vec![("dst_addr".to_owned(), KeyMatch::Lpm { value: ip(host).into(), prefix_len: 32 })];
         let dst_addr = mac(host).iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
         let call = action("forward", &[("port", host as u64), ("dst_addr", dst_addr)]);
         state.insert_entry("ipv4_lpm", &EntrySpec { matches, call, priority: 0 }).unwrap();
     }
-    let mut switch = Switch::new(program.engine.clone(), state, vec![queueing.port().unwrap(); *ports]);
-    setup(&mut switch);
-    Network::new(config, flows, vec![switch])
+    state
 }
 
 /// Runs flows through a [`star`].

@@ -97,10 +97,6 @@ impl CongestionControl for Dctcp {
         self.hears_marks
     }
 
-    fn ecn_control_packets(&self) -> bool {
-        self.hears_marks
-    }
-
     fn hears_delay(&self) -> bool {
         self.delay.is_some()
     }
