@@ -54,7 +54,7 @@ enum Event {
     Arrival(u32, Box<NetFrame>),
     /// A transmitter becomes free.
     Free(u32),
-    /// The first frame in a connection's delay line is released.
+    /// The first frame in a connection's delay line is due.
     Release(u32),
     /// A sender's retransmission timer may have expired.
     SenderTimer(u32),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection between two hosts: both TCP end points, and the delay line and queues between TCP and the NICs.
+//! A connection between two hosts: both TCP end points, and the queues and the delay line between TCP and the NICs.
 
 use std::collections::VecDeque;
 
@@ -106,7 +106,7 @@ pub(super) struct Connection {
     pub(super) answer: Option<Box<Answer>>,
     /// Stream offset at which the client's data ends, once its FIN has arrived at the server.
     pub(super) fin_at: Option<u64>,
-    /// Delay between the client's TCP and its NIC, and the frames in it.
+    /// Delay between the server's NIC and its TCP, and the frames in it.
     pub(super) extra_delay: Duration,
     pub(super) delay_line: Chain,
     pub(super) nic: [NicQueue; 2],

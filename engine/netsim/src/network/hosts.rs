@@ -261,7 +261,7 @@ impl Network {
         self.send(connection, Side::Server, header);
     }
 
-    /// Makes a frame and sends it; the client's frames go through the delay line.
+    /// Makes a frame and sends it.
     pub(super) fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
         if self.pias.is_some() {
             self.tag(connection, side, &header);
@@ -272,29 +272,7 @@ impl Network {
         *identification = identification.wrapping_add(1);
         let header = Header { identification: *identification, ..header };
         state.templates[side as usize].write(&mut frame.packet, &header);
-        if side == Side::Server || (state.extra_delay == Duration::ZERO && state.delay_line.is_empty()) {
-            return self.enqueue(connection, side, frame);
-        }
-        // Even if the delay is shorter than the previous flow's, packets must not overtake.
-        let earliest = self.delayed.back(&state.delay_line).map_or(Time::ZERO, |&(time, _)| time);
-        let release = (self.now + state.extra_delay).max(earliest);
-        self.delayed.push_back(&mut state.delay_line, (release, frame));
-        if state.delay_line.len() == 1 {
-            self.events.push(release, Event::Release(connection as u32));
-        }
-    }
-
-    /// Releases the frames of a connection's delay line that are due.
-    pub(super) fn release(&mut self, connection: usize) {
-        while let Some(&(time, _)) = self.delayed.front(&self.connections[connection].delay_line) {
-            if time > self.now {
-                self.events.push(time, Event::Release(connection as u32));
-                return;
-            }
-            if let Some((_, frame)) = self.delayed.pop_front(&mut self.connections[connection].delay_line) {
-                self.enqueue(connection, Side::Client, frame);
-            }
-        }
+        self.enqueue(connection, side, frame);
     }
 
     // NIC
@@ -376,14 +354,51 @@ impl Network {
             return self.lose(node, None, Reason::NoConnection, frame);
         };
         self.ecn.compare(frame.notes.due_as(), segment.ecn);
+        let delayed = state.extra_delay != Duration::ZERO || !state.delay_line.is_empty();
+        if to == Side::Server && delayed {
+            return self.delay(connection, frame);
+        }
         self.frames.give(frame);
         match to {
-            Side::Server => self.server_receives(connection, segment),
+            Side::Server => self.server_receives(connection, segment, self.now),
             Side::Client => self.client_receives(connection, segment),
         }
     }
 
-    fn server_receives(&mut self, connection: usize, segment: &Segment) {
+    /// The flow's extra delay lies between the server's NIC and its TCP: so the client's TCP sees how full its own NIC is,
+    /// and lines carry frames in order.
+    fn delay(&mut self, connection: usize, frame: Box<NetFrame>) {
+        let state = &mut self.connections[connection];
+        // Even if the delay is shorter than the previous flow's, packets must not overtake.
+        let earliest = self.delayed.back(&state.delay_line).map_or(Time::ZERO, |&(time, _)| time);
+        let release = (self.now + state.extra_delay).max(earliest);
+        self.delayed.push_back(&mut state.delay_line, (release, frame));
+        if state.delay_line.len() == 1 {
+            self.events.push(release, Event::Release(connection as u32));
+        }
+    }
+
+    /// The server's TCP receives the frames of a connection's delay line that are due.
+    pub(super) fn release(&mut self, connection: usize) {
+        while let Some(&(time, _)) = self.delayed.front(&self.connections[connection].delay_line) {
+            if time > self.now {
+                self.events.push(time, Event::Release(connection as u32));
+                return;
+            }
+            let state = &mut self.connections[connection];
+            // Later than that where it waited for an earlier flow's, or if the delay has changed since.
+            let arrived = Time::from_nanos(self.now.nanos().saturating_sub(state.extra_delay.nanos()));
+            if let Some((_, frame)) = self.delayed.pop_front(&mut state.delay_line)
+                && let Ok(segment) = Segment::parse(&frame.packet)
+            {
+                self.frames.give(frame);
+                self.server_receives(connection, &segment, arrived);
+            }
+        }
+    }
+
+    /// The server's TCP receives a segment that `arrived` at its NIC.
+    fn server_receives(&mut self, connection: usize, segment: &Segment, arrived: Time) {
         if segment.flags & flags::SYN != 0 {
             return self.server_receives_syn(connection, segment.flags);
         }
@@ -408,7 +423,7 @@ impl Network {
         }
         let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
         // The difference is correct even if the 32-bit clock has wrapped around in between.
-        let one_way_ns = segment.timing.map(|sent_ns| (now.nanos() as u32).wrapping_sub(sent_ns));
+        let one_way_ns = segment.timing.map(|sent_ns| (arrived.nanos() as u32).wrapping_sub(sent_ns));
         let before = std::mem::replace(&mut state.one_way_ns, one_way_ns);
         if fin {
             state.fin_at = Some(offset + u64::from(segment.payload));
