@@ -130,6 +130,7 @@ def test_a_program_that_bleaches_ecn_is_noticed(tmp_path: Path, transport: str, 
     assert ecn == EcnInterference(bleached=ecn.bleached)
     doubted = [each for each in summary.main.doubts if each.kind == "ecn-bleached"]
     assert [each.values for each in doubted] == ([{"count": ecn.bleached}] if bleached else [])
+    assert "no-marks" not in {each.kind for each in summary.main.doubts}
 
 
 @pytest.mark.parametrize("transport", ["dctcp", "ecn-star", "reno", "delay-dctcp", "ear", "dcqcn"])

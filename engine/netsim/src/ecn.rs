@@ -16,8 +16,8 @@ pub struct EcnInterference {
     pub erased: u64,
     /// Sent with one of the two code points of ECT, arrived with the other.
     pub rewritten: u64,
-    /// Connections whose opener asked for ECN, and whose SYN-ACK did not agree (section 6.1.1). All hosts of a connection
-    /// take part in ECN or none, so the flags of the SYN or of the SYN-ACK were lost.
+    /// Connections whose opener asked for ECN, and whose SYN-ACK did not agree (section 6.1.1). Both hosts of a connection
+    /// take part in ECN or neither does, so the flags of the SYN or of the SYN-ACK were changed.
     pub refused: u64,
 }
 

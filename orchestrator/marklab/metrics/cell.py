@@ -68,7 +68,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         timeouts=int(seen.per_flow["timeouts"].sum()),
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
-        ecn=EcnInterference(**report["ecn"]) if "ecn" in report else EcnInterference(),
+        ecn=EcnInterference(**report.get("ecn", {})),
         pauses=pauses(seen),
         priorities=_priorities(experiment, seen),
         sharing=_sharing(seen),

@@ -63,7 +63,9 @@ def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult)
     marks = result.marks
     spec = scheme.fitted.scheme.spec
     marking = bool(spec and spec.causes)
-    if marking and experiment.spec.transport.uses_ecn and marks.total == 0:
+    # If ECN did not arrive, the queue may have reached its threshold.
+    arrived = not result.ecn.bleached and not result.ecn.refused
+    if marking and experiment.spec.transport.uses_ecn and arrived and marks.total == 0:
         yield doubt("no-marks")
     counted = sum(marks.by_cause.values())
     if marking and counted != marks.total:
