@@ -43,6 +43,8 @@ _RFC: Mapping[str, Any] = {
     "quick_acks": 0,
     "dsack": False,
     "tso_defer": False,
+    "small_queues": False,
+    "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
 }
@@ -63,6 +65,8 @@ _LINUX: Mapping[str, Any] = {
     "quick_acks": 300,
     "dsack": True,
     "tso_defer": True,
+    "small_queues": True,
+    "clock_dilation": 1,
     "repeated_echo": True,
     "syn_timeouts": "linear",
 }
@@ -83,6 +87,8 @@ _RFC_SOURCES: Mapping[str, str] = {
     "quick_acks": "RFC 5681 section 4.2 delays all acknowledgements",
     "dsack": "optional in RFC 2883",
     "tso_defer": "no RFC",
+    "small_queues": "no RFC",
+    "clock_dilation": "no RFC has constants in ms that matter here",
     "repeated_echo": "RFC 3168 section 6.1.2",
     "syn_timeouts": "RFC 6298 section 5.5",
 }
@@ -103,6 +109,8 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "quick_acks": "net/ipv4/tcp_input.c, tcp_grow_window, while the receive window grows: measured at 3 MiB",
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
+    "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
 }
@@ -137,6 +145,8 @@ class Stack(Model):
     quick_acks: int = Field(ge=0, le=10**6, description="segments acknowledged at once at the start")
     dsack: bool = Field(description="segments that arrive twice are reported")
     tso_defer: bool = Field(description="small room is left until more has come")
+    small_queues: bool = Field(description="a NIC has at most 1 ms of a connection's rate")
+    clock_dilation: int = Field(ge=1, le=10**6, description="Linux's constants of 1 ms are so many times shorter")
     repeated_echo: bool = Field(description="an echo that was under way when a recovery began counts after it")
     syn_timeouts: Literal["exponential", "linear"] = Field(description="timeouts of SYNs")
 

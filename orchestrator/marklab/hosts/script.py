@@ -299,7 +299,8 @@ def transport_of(case: Case, settings: Mapping[str, Any] | None = None) -> Trans
         {
             "control": case.control,
             # Linux acknowledges each segment while its receive window grows, which ends early where nothing is read.
-            "stack": {"profile": "linux", "quick_acks": 158, **stack},
+            # On lines without a rate nothing waits in a NIC.
+            "stack": {"profile": "linux", "quick_acks": 158, "small_queues": False, **stack},
             "ack_every": 2 if case.script.delayed_acks else 1,
             # A receive window of whole segments is one of whole units of 2^8 bytes.
             "mss": 1280,

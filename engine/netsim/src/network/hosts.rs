@@ -151,8 +151,13 @@ impl Network {
     pub(super) fn send_segments(&mut self, connection: usize) {
         loop {
             let state = &mut self.connections[connection];
-            let room = state.nic[Side::Client as usize].bytes < self.nic.budget_bytes;
-            if state.state != State::Open || !room {
+            let waiting = state.nic[Side::Client as usize].bytes;
+            let room = waiting < self.nic.budget_bytes && state.sender.may_queue(waiting);
+            if state.state != State::Open {
+                break;
+            }
+            if !room {
+                state.sender.end_burst(self.now);
                 break;
             }
             let Some(outgoing) = state.sender.next_segment(self.now) else { break };

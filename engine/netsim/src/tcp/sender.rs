@@ -190,11 +190,8 @@ struct News {
     after_timeout: bool,
 }
 
-/// Lower bound of Linux's timers for probes and reordering: two ticks of 1 ms (`TCP_TIMEOUT_MIN_US`).
-const TIMEOUT_MIN: Duration = Duration::from_micros(2_000);
-
-/// Linux does not defer segments if the last one left longer ago.
-const MAX_DEFERRED: Duration = Duration::from_micros(1_000);
+/// Memory that Linux counts for a frame, in percent of its bytes: 2,304 bytes for a full one.
+const TRUESIZE_PERCENT: u64 = 152;
 /// `net.ipv4.tcp_tso_win_divisor` and `tcp_tso_rtt_log` of Linux, and the size of its largest segment.
 const TSO_WIN_DIVISOR: u64 = 3;
 const TSO_RTT_LOG: u32 = 9;
@@ -465,19 +462,33 @@ impl Sender {
         let Some(head) = self.board.head_sent() else { return false };
         let late = now.since(head).nanos() < self.rtt.srtt().unwrap_or_default().nanos() / 2;
         let more = self.written - self.snd_nxt > self.window.mss;
-        more && !late && !self.is_repairing() && now.since(self.last_sent) <= MAX_DEFERRED
+        more && !late && !self.is_repairing() && now.since(self.last_sent) <= self.config.stack.kernel_ms()
     }
 
-    /// Bytes of the largest segment that Linux hands to a NIC: 1 ms at the pacing rate, and more on short paths
-    /// (`tcp_tso_autosize`); two segments or more.
-    fn tso_bytes(&self) -> u64 {
-        let Window { cwnd, ssthresh, mss, .. } = self.window;
+    /// What the sender's rate sends in 1 ms of Linux's clock, in bytes (`tcp_update_pacing_rate`).
+    fn bytes_per_ms(&self) -> u64 {
+        let Window { cwnd, ssthresh, .. } = self.window;
         let srtt = self.rtt.srtt().unwrap_or_default().nanos().max(1);
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
-        let per_ms = u128::from(cwnd) * percent / 100 * 1_000_000 / u128::from(srtt);
+        let base = cwnd.max(self.board.pipe());
+        let ms = self.config.stack.kernel_ms().nanos();
+        (u128::from(base) * percent / 100 * u128::from(ms) / u128::from(srtt)) as u64
+    }
+
+    /// Whether a NIC that has so many bytes of this connection takes more (see [`Stack::small_queues`]).
+    pub fn may_queue(&self, nic_bytes: u64) -> bool {
+        let frame = u64::from(self.config.mss) * 2;
+        let room = self.bytes_per_ms().max(frame * TRUESIZE_PERCENT / 100);
+        !self.config.stack.small_queues || nic_bytes * TRUESIZE_PERCENT / 100 <= room
+    }
+
+    /// Bytes of the largest segment that Linux hands to a NIC: 1 ms at the sender's rate, and more on short paths
+    /// (`tcp_tso_autosize`); two segments or more.
+    fn tso_bytes(&self) -> u64 {
+        let mss = self.window.mss;
         let shift = (self.rtt.minimum().unwrap_or_default().nanos() / 1000) >> TSO_RTT_LOG;
         let near = if shift < 32 { GSO_BYTES >> shift } else { 0 };
-        let segments = ((per_ms as u64).saturating_add(near)).min(GSO_BYTES) / mss;
+        let segments = self.bytes_per_ms().saturating_add(near).min(GSO_BYTES) / mss;
         segments.max(2) * mss
     }
 
@@ -517,8 +528,8 @@ impl Sender {
 
     // Window validation
 
-    /// All segments that may leave now have left.
-    fn end_burst(&mut self, now: Time) {
+    /// All segments that may leave now have left, or the NIC takes no more.
+    pub fn end_burst(&mut self, now: Time) {
         if std::mem::take(&mut self.usage.pending) && self.config.cwnd_validation {
             self.note_usage(now, self.board.pipe() + self.window.mss > self.window.cwnd);
         }
@@ -579,7 +590,6 @@ impl Sender {
         if event.ack > self.snd_nxt || event.ack < self.snd_una {
             return None; // for data never sent, or overtaken by a later acknowledgement
         }
-        self.end_burst(now); // if the NIC had no room for all
         let full = self.board.pipe() + self.window.mss > self.window.cwnd;
         self.burst = 0;
         let acked = event.ack - self.snd_una;
@@ -936,7 +946,7 @@ impl Sender {
         let rto = self.rtt.rto();
         let wait = match self.rtt.srtt() {
             Some(srtt) => {
-                let delayed = if self.board.len() == 1 { self.rtt.floor_rto() } else { TIMEOUT_MIN };
+                let delayed = if self.board.len() == 1 { self.rtt.floor_rto() } else { self.timeout_min() };
                 Duration::from_nanos(2 * srtt.nanos() + delayed.nanos())
             }
             None => self.config.rto.initial,
@@ -992,7 +1002,7 @@ impl Sender {
             return;
         }
         if let Some(wait) = losses.look_again {
-            self.timer = Some((Timer::Reordering, now + wait + TIMEOUT_MIN));
+            self.timer = Some((Timer::Reordering, now + wait + self.timeout_min()));
             return;
         }
         let old = self.config.stack.loss_detection == LossDetection::Rack
@@ -1014,6 +1024,11 @@ impl Sender {
     fn head_deadline(&self, now: Time) -> Time {
         let sent = self.board.head_sent().unwrap_or(now);
         (sent + self.rtt.rto()).max(now + Duration::from_nanos(1))
+    }
+
+    /// Lower bound of Linux's timers for probes and reordering: two ticks of 1 ms (`TCP_TIMEOUT_MIN_US`).
+    fn timeout_min(&self) -> Duration {
+        Duration::from_nanos(2 * self.config.stack.kernel_ms().nanos())
     }
 
     fn waits_for(&self, timer: Timer) -> bool {

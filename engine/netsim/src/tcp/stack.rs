@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Choices that the RFCs leave to a stack, or that stacks make differently. Profiles (docs/stacks.md) name sets of them.
 
+use marklab_units::Duration;
 use serde::Deserialize;
 
 /// The choices of a stack. The default is the RFCs'.
@@ -39,6 +40,10 @@ pub struct Stack {
     /// Whether a sender waits for room for more than one segment, as Linux does for segmentation offload
     /// (`tcp_tso_should_defer`).
     pub tso_defer: bool,
+    /// Whether a NIC has at most what the sender's rate sends in 1 ms, as Linux has it (`tcp_small_queue_check`).
+    pub small_queues: bool,
+    /// How many times slower than Linux's clock the network runs: what Linux counts in milliseconds is so much shorter.
+    pub clock_dilation: u32,
     /// Whether an echo counts that was under way when a reduction for losses began, once that is over. RFC 3168 section
     /// 6.1.2 counts one reduction per window of data.
     pub repeated_echo: bool,
@@ -47,6 +52,11 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// What lasts 1 ms on Linux's clock.
+    pub fn kernel_ms(&self) -> Duration {
+        Duration::from_nanos(1_000_000 / u64::from(self.clock_dilation.max(1)))
+    }
+
     /// Time from the first SYN until the last of `attempts` SYNs times out, in initial timeouts.
     pub fn syn_wait(&self, attempts: u32) -> u64 {
         let doubled = |attempts: u32| (1u64 << attempts.min(32)) - 1;
@@ -103,6 +113,8 @@ impl Default for Stack {
             quick_acks: 0,
             dsack: false,
             tso_defer: false,
+            small_queues: false,
+            clock_dilation: 1,
             repeated_echo: false,
             syn_timeouts: SynTimeouts::default(),
         }
