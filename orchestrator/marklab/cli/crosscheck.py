@@ -13,7 +13,7 @@ from rich.console import Console
 
 from marklab.comparison import side_by_side as library
 from marklab.comparison.policy import Policy
-from marklab.errors import unknown
+from marklab.errors import BadInput, unknown
 from marklab.execution.cells import default_workers
 from marklab.execution.run import run_spec
 from marklab.model import as_list
@@ -28,6 +28,11 @@ from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 # Metrics on which both fabrics must agree.
 _METRICS = ("overall.mean", "short.mean")
 
+# A jitter that hosts would not notice, and that is enough to make runs of the simulator differ.
+_JITTER = "1us"
+# net.ipv4.tcp_limit_output_bytes of Linux 6.18.
+_LINUX_BUDGET = "4MB"
+
 # Shared among the four rules, which makes a 95 % interval for each.
 _FALSE_ALARMS = 0.1
 
@@ -39,6 +44,9 @@ def crosscheck(
     load: Annotated[str | None, typer.Option(metavar="0..1", help="Load of the bottleneck.")] = None,
     flows: Annotated[str, typer.Option(metavar="N", help="Flows per seed.")] = "500",
     seeds: Annotated[str, typer.Option(metavar="N", help="Number of seeds; each has other flows.")] = "1",
+    runs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Runs of the same flows, with starts up to 1 us later, drawn anew.")
+    ] = 1,
     topology: Annotated[str | None, typer.Option(metavar="NAME", help="As in `run`.")] = None,
     spec: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Settings of a run.")] = None,
     set_: Annotated[
@@ -69,6 +77,8 @@ def crosscheck(
     given = {"load": load, "flows": flows, "seeds": seeds, "topology": topology, "baseline": "none"}
     settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
     settings["schemes"] = chosen_schemes(scheme or as_list(settings.get("schemes", [])), [])
+    if runs > 1:
+        settings = _repeated(settings, runs)
     real = dict(settings)
     choose_fabric(real, "mininet", {"dilation": dilation, "switch": switch})
     other: dict[str, Any] = {key: value for key, value in settings.items() if key != "mininet"}
@@ -78,6 +88,8 @@ def crosscheck(
     found, folder_b = run_spec(make_spec(real), out, default_workers())
     if against == "marklab":
         other["mininet"] |= {"dilation": _dilation(found)}
+    else:
+        other = _like_linux(other, _dilation(found))
     folder_a = run_spec(make_spec(other), out, default_workers())[1]
     rules = [f"{metric} {op} {sign}{within:g}%" for metric in _METRICS for op, sign in ((">", "+"), ("<", "-"))]
     policy = Policy(false_alarms=_FALSE_ALARMS).with_rules(rules)
@@ -91,6 +103,28 @@ def crosscheck(
         print_comparison(comparison, Console(highlight=False))
     if comparison.exit_code:
         raise typer.Exit(comparison.exit_code)
+
+
+def _repeated(settings: dict[str, Any], runs: int) -> dict[str, Any]:
+    """Seeds that have the same flows, and differ by the jitter of their starts."""
+    if int(settings.get("seeds", 1)) > 1:
+        raise BadInput("runs of the same flows are those of one seed", "--runs or --seeds")
+    first = settings.get("first_seed", 1)
+    same = {} if "flow_list" in settings else {"flow_seed": first}
+    return settings | {"seeds": runs, "start_jitter": _JITTER} | same
+
+
+def _like_linux(settings: dict[str, Any], dilation: int) -> dict[str, Any]:
+    """Simulated hosts as the real ones are: Linux's clock does not run slower with the network, and its bytes count.
+
+    What the user has set is left alone.
+    """
+    transport = settings.get("transport", {})
+    transport = {"control": transport} if isinstance(transport, str) else transport
+    stack = transport.get("stack", {})
+    stack = {"profile": stack} if isinstance(stack, str) else stack
+    stack = {"clock_dilation": dilation} | stack
+    return {"nic": {"budget": _LINUX_BUDGET}} | settings | {"transport": transport | {"stack": stack}}
 
 
 def _dilation(summary: Summary) -> int:

@@ -32,6 +32,7 @@ from marklab.prepare.control import (
     service_entries,
 )
 from marklab.spec.description import Spec
+from marklab.statistics.randomness import integers, uniform
 from marklab.topology import Network, Port, build
 from marklab.traffic.flows import FlowList, merged, read_flow_list
 from marklab.units import format_time
@@ -120,7 +121,7 @@ class Experiment:
     @cached_property
     def flow_lists(self) -> dict[int, FlowList]:
         """The flow list of each seed; that of a file is the same for all."""
-        found = self._described_flows()
+        found = {seed: self._flows_of(seed, flows) for seed, flows in self._described_flows().items()}
         if self.spec.pias is not None and any(flows.dscp.any() for flows in found.values()):
             raise BadInput("flows have code points, which are the priorities of packets under pias", "dscp 0 for all")
         return found
@@ -130,8 +131,19 @@ class Experiment:
         more = [added(spec.added_flows, hosts)] if spec.added_flows else []
         if spec.flow_list is not None:
             listed = merged([read_flow_list(Path(spec.flow_list.path), hosts), *more])
-            return dict.fromkeys(spec.seed_numbers, _until(spec, listed))
-        return {seed: _until(spec, merged([generate(spec, self.network, seed), *more])) for seed in spec.seed_numbers}
+            return dict.fromkeys(spec.seed_numbers, listed)
+        if spec.flow_seed is not None:
+            generated = merged([generate(spec, self.network, spec.flow_seed), *more])
+            return dict.fromkeys(spec.seed_numbers, generated)
+        return {seed: merged([generate(spec, self.network, seed), *more]) for seed in spec.seed_numbers}
+
+    def _flows_of(self, seed: int, flows: FlowList) -> FlowList:
+        """The flows as they start with this seed, up to the end of the run."""
+        jitter_ns = self.spec.start_jitter_ns
+        if jitter_ns is not None:
+            draws = uniform(seed, "start jitter", len(flows))
+            flows = flows.started_later(integers(draws, jitter_ns).astype(np.uint64))
+        return _until(self.spec, flows)
 
     def digest(self) -> str:
         """Digest of all that decides the result."""

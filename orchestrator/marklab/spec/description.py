@@ -140,6 +140,10 @@ class Spec(Model):
     added_flows: tuple[AddedFlow, ...] | None = None
     seeds: int = Field(default=5, ge=1, le=1000)
     first_seed: int = Field(default=1, ge=0, le=2**31)
+    # All seeds have the flows of this one. So they differ by what else is random, such as `start_jitter`.
+    flow_seed: int | None = Field(default=None, ge=0, le=2**31)
+    # A flow starts later by up to this, drawn anew for each seed.
+    start_jitter_ns: Time | None = Field(default=None, alias="start_jitter", gt=0)
     transport: Transport = Transport()
     nic: Nic = Nic()
     framing: Framing = Framing()
@@ -323,6 +327,8 @@ class Spec(Model):
 
     @model_validator(mode="after")
     def _has_flows(self) -> Spec:
+        if self.flow_list is not None and self.flow_seed is not None:
+            raise BadInput("all seeds have the flows of a flow list: `flow_seed` changes nothing", "leave it out")
         if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
             raise BadInput("the run has no flows", "set `flows` or `added_flows`")
         return self

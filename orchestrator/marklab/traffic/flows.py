@@ -84,6 +84,14 @@ class FlowList:
         place[rows] = np.arange(len(rows))
         return replace(taken, after=np.where(taken.waiting, place[taken.after], -1))
 
+    def started_later(self, by_ns: UInt64) -> FlowList:
+        """The same flows, each started later by its own time; a flow that waits for another one keeps its distance."""
+        by_ns = by_ns.copy()
+        for row in np.flatnonzero(self.waiting):
+            by_ns[row] = by_ns[self.after[row]]
+        later = replace(self, start_ns=self.start_ns + by_ns)
+        return later.taken(np.argsort(later.start_ns, kind="stable"))
+
     def digest(self) -> str:
         """SHA-256 of the flow list; equal lists have the same digest on any machine."""
         state = hashlib.sha256()
