@@ -150,6 +150,11 @@ impl Scoreboard {
         self.lost > 0
     }
 
+    /// Retransmissions without an answer.
+    pub(super) fn retransmissions(&self) -> u64 {
+        self.resent as u64
+    }
+
     /// Whether segments are selectively acknowledged, lost or retransmitted.
     pub(super) fn has_gaps(&self) -> bool {
         self.sacked + self.lost + self.resent > 0

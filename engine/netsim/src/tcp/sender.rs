@@ -899,8 +899,10 @@ impl Sender {
 
     // Undo
 
+    /// Retransmissions that are under way may be reported as duplicates too (Linux's `tcp_init_undo`).
     fn new_undo(&self, cwnd: u64, ssthresh: Option<u64>) -> Undo {
-        Undo { since: self.snd_una, cwnd, ssthresh, retransmitted: None }
+        let under_way = self.board.retransmissions();
+        Undo { since: self.snd_una, cwnd, ssthresh, retransmitted: (under_way > 0).then_some(under_way) }
     }
 
     /// Whether nothing was retransmitted, or the receiver had all of it already.
