@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from marklab.devices.frames import Framing
+from marklab.errors import BadInput
 from marklab.prepare.arrivals import generate, wire_bytes
+from marklab.prepare.experiment import prepare
 from marklab.spec.description import Spec, make_spec
 from marklab.topology import Network, build
 from marklab.traffic.flows import FlowList
@@ -21,6 +25,37 @@ def test_the_flow_list_of_a_seed_is_for_ever() -> None:
     _, _, flows = made(load=0.8, flows=1000)
     assert flows.digest() == "4b57cdcbfbd129782eb3ca19b5a545d6080acc6a0c613404ea154f0dfa5c19dc"
     assert flows.start_ns[:2].tolist() == [2_819_173, 4_014_721]
+
+
+def test_runs_of_the_same_flows_differ_by_jitter_only() -> None:
+    """`flow_seed` and `start_jitter`."""
+    settings = {"schemes": ["tcn"], "load": 0.8, "flows": 400, "seeds": 2, "flow_seed": 1}
+    same = prepare(make_spec(settings)).flow_lists
+    assert same[1].digest() == same[2].digest() == made(load=0.8, flows=400)[2].digest()
+    jittered = prepare(make_spec({**settings, "start_jitter": "1us"})).flow_lists
+    later_ns = jittered[1].start_ns.astype(np.int64) - same[1].start_ns.astype(np.int64)
+    assert (later_ns.min() >= 0, later_ns.max() < 1000) == (True, True)
+    assert 450 < later_ns.mean() < 550
+    assert jittered[1].size_bytes.tolist() == same[1].size_bytes.tolist()
+    assert jittered[1].digest() != jittered[2].digest()
+    assert prepare(make_spec({**settings, "start_jitter": "1us"})).flow_lists[2].digest() == jittered[2].digest()
+
+
+def test_a_jitter_larger_than_gaps_keeps_flows_in_order_and_chains_apart() -> None:
+    _, _, flows = made(load=0.8, flows=400)
+    chained = replace(flows, after=np.where(np.arange(400) == 300, 7, -1))
+    later = chained.started_later(np.arange(400, dtype=np.uint64)[::-1] * np.uint64(100_000))
+    assert (np.diff(later.start_ns.astype(np.int64)) >= 0).all()
+    (row,) = np.flatnonzero(later.waiting)
+    apart_ns = int(later.start_ns[row]) - int(later.start_ns[later.after[row]])
+    assert apart_ns == int(flows.start_ns[300]) - int(flows.start_ns[7])
+
+
+def test_a_flow_list_has_no_seed(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("start_ns,src,dst,size_bytes\n0,0,1,1000\n")
+    with pytest.raises(BadInput, match="`flow_seed` changes nothing"):
+        make_spec({"schemes": ["tcn"], "flow_list": str(path), "flow_seed": 1})
 
 
 @pytest.mark.parametrize("topology", ["incast", "leaf-spine", "leaf-spine:pattern=any"])

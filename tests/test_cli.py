@@ -314,6 +314,12 @@ def test_the_table_fits_the_terminal(width: int) -> None:
     assert not any("…" in line for line in lines)
 
 
+def test_runs_of_a_crosscheck_are_of_one_seed(cli: Cli) -> None:
+    ended = cli("crosscheck", "--scheme", "tcn", "--seeds", "2", "--runs", "2")
+    assert ended.code == 2
+    assert "runs of the same flows are those of one seed" in ended.err
+
+
 def test_help_names_every_transport(cli: Cli) -> None:
     said = re.sub(r"[\s│]+", " ", cli("run", "--help").out)
     for name in CONTROLS:

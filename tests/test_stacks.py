@@ -33,7 +33,7 @@ def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
     assert dict(transport(stack="linux").stack) == {"profile": "linux", **linux}
     changed = transport(stack={"profile": "linux", "min_window": 1}).stack
     assert dict(changed) == {"profile": "linux", **linux, "min_window": 1}
-    assert dict(transport().stack) == {"profile": "rfc", **PROFILES["rfc"].settings}
+    assert dict(transport().stack) == {"profile": "linux", **linux}
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,12 @@ def test_what_contradicts_is_refused(stack: Any, message: str) -> None:
         transport(stack=stack)
 
 
-def test_a_report_names_a_stack_that_is_not_the_default() -> None:
+def test_a_report_names_the_stack() -> None:
     assert transport_title({"control": "dctcp"}) == "dctcp"
+    assert transport_title(transport(control="dcqcn").model_dump(mode="json")) == "dcqcn"
     plain = [transport(stack=stack).model_dump(mode="json") for stack in ("rfc", "linux", {"min_window": 1})]
-    assert [transport_title(each) for each in plain] == ["dctcp", "dctcp on linux", "dctcp on rfc, min_window=1"]
+    titles = ["dctcp on rfc", "dctcp on linux", "dctcp on linux, min_window=1"]
+    assert [transport_title(each) for each in plain] == titles
 
 
 def test_the_page_has_all_settings_with_their_sources() -> None:

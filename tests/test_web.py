@@ -148,7 +148,7 @@ def test_ecn_plus_lets_answers_to_syns_be_marked() -> None:
     }
     marks = []
     for plus in (False, True):
-        transport = {"control": "ecn-star", "ecn_plus": plus}
+        transport = {"control": "ecn-star", "ecn_plus": plus, "stack": "rfc"}
         summary = run(schemes=["dctcp-red:k=1"], transport=transport, connections="asked", **settings)[2]
         marks.append(summary.main.marks.not_capable)
     without, with_plus = marks

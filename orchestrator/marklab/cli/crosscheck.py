@@ -13,6 +13,7 @@ from rich.console import Console
 
 from marklab.comparison import side_by_side as library
 from marklab.comparison.policy import Policy
+from marklab.comparison.side_by_side import Comparison
 from marklab.errors import BadInput, unknown
 from marklab.execution.cells import default_workers
 from marklab.execution.run import run_spec
@@ -94,15 +95,19 @@ def crosscheck(
     rules = [f"{metric} {op} {sign}{within:g}%" for metric in _METRICS for op, sign in ((">", "+"), ("<", "-"))]
     policy = Policy(false_alarms=_FALSE_ALARMS).with_rules(rules)
     comparison = library.compare(open_collection(folder_a), open_collection(folder_b), policy)
-    with new_folder(out / f"crosscheck-{folder_a.name}-{folder_b.name[-8:]}") as staging:
+    _tell(comparison, out / f"crosscheck-{folder_a.name}-{folder_b.name[-8:]}", as_json=as_json)
+    if comparison.exit_code:
+        raise typer.Exit(comparison.exit_code)
+
+
+def _tell(comparison: Comparison, folder: Path, *, as_json: bool) -> None:
+    with new_folder(folder) as staging:
         (staging / "comparison.md").write_text(to_markdown(comparison), encoding="utf-8")
         (staging / "junit.xml").write_text(to_junit(comparison), encoding="utf-8")
     if as_json:
         sys.stdout.write(json.dumps(to_json(comparison)) + "\n")
     else:
         print_comparison(comparison, Console(highlight=False))
-    if comparison.exit_code:
-        raise typer.Exit(comparison.exit_code)
 
 
 def _repeated(settings: dict[str, Any], runs: int) -> dict[str, Any]:

@@ -121,7 +121,7 @@ PROFILES: Mapping[str, Profile] = {
         "the RFCs, without what they leave optional", _RFC, _RFC_SOURCES, "a second implementation in tests/"
     ),
 }
-DEFAULT_PROFILE = "rfc"
+DEFAULT_PROFILE = "linux"
 
 
 class Stack(Model):
@@ -171,14 +171,14 @@ class Stack(Model):
 
 
 def transport_title(transport: Mapping[str, Any]) -> str:
-    """The transport of a recorded description, with its stack if that is not the default one.
+    """The transport of a recorded description with its stack.
 
-    Results from before stacks could be chosen have none.
+    RDMA has none, and results from before stacks could be chosen do not tell theirs.
     """
-    stack = dict(transport.get("stack", {}))
-    profile = stack.pop("profile", DEFAULT_PROFILE)
+    if "stack" not in transport or transport["control"] == "dcqcn":
+        return str(transport["control"])
+    stack = dict(transport["stack"])
+    profile = stack.pop("profile")
     settings = PROFILES[profile].settings if profile in PROFILES else {}
     others = [f"{name}={value}" for name, value in stack.items() if settings.get(name) != value]
-    if profile == DEFAULT_PROFILE and not others:
-        return str(transport["control"])
     return f"{transport['control']} on {', '.join((profile, *others))}"

@@ -1158,6 +1158,24 @@ mod tests {
     }
 
     #[test]
+    fn a_nic_takes_what_the_rate_sends_in_a_millisecond_of_linux() {
+        let mut sender = sender(Reno);
+        sender.config.stack.small_queues = true;
+        sender.config.stack.clock_dilation = 10;
+        sender.write(1_000_000);
+        send_all(&mut sender, at(0));
+        ack(&mut sender, at(100), 1, &[], false);
+        // In slow start, twice the window of 11 segments in each round trip, and 100 us are one; 1.52 bytes of memory a byte.
+        assert!(sender.may_queue(14_474));
+        assert!(!sender.may_queue(14_475));
+        sender.config.stack.clock_dilation = 1_000_000;
+        assert!(sender.may_queue(2_000)); // two segments at least
+        assert!(!sender.may_queue(2_001));
+        sender.config.stack.small_queues = false;
+        assert!(sender.may_queue(1 << 30));
+    }
+
+    #[test]
     fn a_loss_is_repaired_once_and_halves_the_window() {
         let mut sender = sender(Reno);
         sender.write(1_000_000);

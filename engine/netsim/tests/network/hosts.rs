@@ -39,6 +39,19 @@ fn a_budget_below_tcp_mixes_connections_even_in_a_fifo() {
     assert_eq!(order, [1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 2, 2]);
 }
 
+/// The extra delay of a flow lies behind the network: its segments wait in the NIC as others do.
+#[test]
+fn an_extra_delay_hides_nothing_from_the_budget() {
+    let mut config = star(&[(GBPS, DELAY); 3], QueueLimit::Packets(100), Control::Dctcp);
+    config.nic.discipline = Discipline::Fifo;
+    config.nic.budget_bytes = 2 * 1514;
+    let path = capture_host(&mut config, 0, "hosts-delayed-budget");
+    let delayed = marklab_netsim::Flow { extra_delay_ns: 50 * US, ..flow(0, 0, 1, 6 * MSS) };
+    run(&config, &Program::of("droptail"), |_| (), vec![delayed, flow(0, 0, 2, 6 * MSS)]);
+    let sent = pcap::read(&path).into_iter().filter(|frame| frame.src == ip(0));
+    assert_eq!(sent.map(|frame| frame.dst - ip(0)).collect::<Vec<_>>(), [1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 2, 2]);
+}
+
 /// RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
 #[test]
 fn retransmissions_are_ecn_capable_in_dctcp_only() {

@@ -2,9 +2,9 @@
 """Congestion controls by the names that experiments have for them, in the kernel as long as somebody needs them.
 
 `dctcp` is the kernel's tcp_dctcp where it has that, else dctcp.bpf.c. Those that react to delays are delay_dctcp.bpf.c.
-These are compiled against the type information of the kernel that runs, and registered under names of their own, so that
-labs side by side do not share one. What is registered outlives its process. So each name has a file that its process holds
-locked: a control whose file no process holds may be removed by any other.
+These are compiled against the type information of the kernel that runs, and registered under names of their own, so
+that labs side by side do not share one. What is registered outlives its process. So each name has a file that its
+process holds locked: a control whose file no process holds may be removed by any other.
 """
 
 from __future__ import annotations

@@ -142,9 +142,14 @@ static __always_inline void record(struct sock *sk, struct observed observed, __
 {
 #ifdef CC_RECORDS
 	const struct dctcp *dctcp = state_of(sk);
-	__u32 slot = __sync_fetch_and_add(&recorded, 1) % CC_RECORDS;
-	struct observation_window *row = bpf_map_lookup_elem(&windows, &slot);
+	struct observation_window *row;
+	__u32 slot;
 
+	/* At an end that only receives, each packet ends an empty window. */
+	if (!observed.delivered)
+		return;
+	slot = __sync_fetch_and_add(&recorded, 1) % CC_RECORDS;
+	row = bpf_map_lookup_elem(&windows, &slot);
 	if (!row)
 		return;
 	row->time_ns = bpf_ktime_get_ns();

@@ -55,6 +55,8 @@ static __always_inline void observe(struct sock *sk, __u32 delivered, bool conge
 {
 	struct observed *observed = &moved_of(sk)->observed;
 
+	if (!is_initialized(sk))
+		return;
 	observed->delivered += delivered;
 	if (congested)
 		observed->marked += delivered;
