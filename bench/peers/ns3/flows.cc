@@ -112,7 +112,7 @@ std::vector<Flow> ReadFlows(const std::string& file, uint32_t hostCount) {
 }
 
 void WriteResults(std::ostream& output, const std::vector<FlowResult>& results) {
-    output << "flow,fct_ns,handshake_ns,retransmits,delivered_bytes\n";
+    output << "flow,fct_ns,handshake_ns,retransmits,timeouts,delivered_bytes\n";
     const auto write = [&output](const std::optional<int64_t>& value) {
         if (value) {
             output << *value;
@@ -123,7 +123,8 @@ void WriteResults(std::ostream& output, const std::vector<FlowResult>& results) 
         output << flow << ',';
         write(results[flow].fctNs);
         write(results[flow].handshakeNs);
-        output << results[flow].retransmits << ',' << results[flow].deliveredBytes << '\n';
+        output << results[flow].retransmits << ',' << results[flow].timeouts << ','
+               << results[flow].deliveredBytes << '\n';
     }
 }
 

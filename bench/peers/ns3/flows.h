@@ -30,7 +30,7 @@ struct FlowResult {
 /// Reads and checks a flow list; throws std::runtime_error that names the line.
 std::vector<Flow> ReadFlows(const std::string& file, uint32_t hostCount);
 
-/// Writes `flow,fct_ns,handshake_ns,retransmits,delivered_bytes`; values that do not exist are left empty.
+/// Writes `flow,fct_ns,handshake_ns,retransmits,timeouts,delivered_bytes`; values that do not exist are left empty.
 void WriteResults(std::ostream& output, const std::vector<FlowResult>& results);
 
 /// Statistics of the finished flows [us]; empty if there are no such flows.

@@ -129,7 +129,7 @@ Options ParseOptions(int argc, char** argv) {
     ns3::CommandLine cmd(__FILE__);
     cmd.Usage("Replays a flow list over TCP in ns-3 and reports flow completion times.");
     cmd.AddValue("flows", "CSV: start_ns,src,dst,size_bytes,sport,dport", o.flowsFile);
-    cmd.AddValue("out", "CSV to write: flow,fct_ns,handshake_ns,retransmits,delivered_bytes", o.outFile);
+    cmd.AddValue("out", "CSV to write: flow,fct_ns,handshake_ns,retransmits,timeouts,delivered_bytes", o.outFile);
     cmd.AddValue("stop_s", "limit of simulated time [s]", o.stopSeconds);
     cmd.AddValue("measure_from_s", "incast: the bottleneck's queue is measured from here to --stop_s",
                  measureFrom);

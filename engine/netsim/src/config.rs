@@ -282,6 +282,7 @@ impl Transport {
             echo,
             quick_acks: self.stack.quick_acks,
             dsack: self.stack.dsack,
+            rising_marks: self.stack.rising_marks,
         }
     }
 
@@ -311,6 +312,8 @@ impl Transport {
                 initial_alpha: self.stack.initial_alpha,
                 loss_after_marks: self.dctcp_loss_after_marks,
                 as_linux: self.stack.linux_alpha,
+                late: self.stack.late_alpha,
+                loss_cut: self.stack.loss_cut,
             })
         };
         let threshold = Duration::from_nanos(self.delay_threshold_ns.unwrap_or(0));

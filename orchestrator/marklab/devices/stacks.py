@@ -40,6 +40,11 @@ _RFC: Mapping[str, Any] = {
     "rto_estimator": "rfc6298",
     "initial_alpha": 1.0,
     "linux_alpha": False,
+    "late_alpha": False,
+    "loss_cut": "half",
+    "growth": "rfc3465",
+    "marks_first": False,
+    "rising_marks": False,
     "quick_acks": 0,
     "dsack": False,
     "tso_defer": False,
@@ -62,6 +67,11 @@ _LINUX: Mapping[str, Any] = {
     "rto_estimator": "linux",
     "initial_alpha": 1.0,
     "linux_alpha": True,
+    "late_alpha": False,
+    "loss_cut": "half",
+    "growth": "rfc3465",
+    "marks_first": False,
+    "rising_marks": False,
     "quick_acks": 300,
     "dsack": True,
     "tso_defer": True,
@@ -84,6 +94,11 @@ _RFC_SOURCES: Mapping[str, str] = {
     "rto_estimator": "RFC 6298 section 2",
     "initial_alpha": "RFC 8257 section 4.2",
     "linux_alpha": "RFC 8257 section 3.3",
+    "late_alpha": "RFC 8257 section 3.3",
+    "loss_cut": "RFC 8257 section 3.5",
+    "growth": "RFC 3465 section 2.1",
+    "marks_first": "RFC 3168 section 6.1.2: one reduction per window of data",
+    "rising_marks": "RFC 8257 section 3.2",
     "quick_acks": "RFC 5681 section 4.2 delays all acknowledgements",
     "dsack": "optional in RFC 2883",
     "tso_defer": "no RFC",
@@ -106,6 +121,11 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
     "initial_alpha": "net/ipv4/tcp_dctcp.c, dctcp_alpha_on_init",
     "linux_alpha": "net/ipv4/tcp_dctcp.h, dctcp_update_alpha",
+    "late_alpha": "net/ipv4/tcp_input.c, tcp_in_ack_event comes before tcp_fastretrans_alert",
+    "loss_cut": "net/ipv4/tcp_dctcp.c, dctcp_react_to_loss",
+    "growth": "net/ipv4/tcp_cong.c, tcp_cong_avoid_ai; tcp_init_cwnd_reduction sets snd_cwnd_cnt to 0",
+    "marks_first": "net/ipv4/tcp_input.c, tcp_fastretrans_alert",
+    "rising_marks": "net/ipv4/tcp_dctcp.h, dctcp_ece_ack_update",
     "quick_acks": "net/ipv4/tcp_input.c, tcp_grow_window, while the receive window grows: measured at 3 MiB",
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
@@ -113,6 +133,33 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
+}
+
+_NS3: Mapping[str, Any] = {
+    "recovery": "prr-ns3",
+    "loss_detection": "dupthresh-once",
+    "tail_loss_probe": False,
+    "undo": False,
+    "validation": "full",
+    "window_unit": "bytes",
+    "loss_base": "cwnd",
+    "min_window": 1,
+    "idle": "rfc5681",
+    "rto_estimator": "rfc6298",
+    "initial_alpha": 1.0,
+    "linux_alpha": False,
+    "late_alpha": True,
+    "loss_cut": "alpha",
+    "growth": "ns3",
+    "marks_first": True,
+    "rising_marks": True,
+    "quick_acks": 0,
+    "dsack": False,
+    "tso_defer": False,
+    "small_queues": False,
+    "clock_dilation": 1,
+    "repeated_echo": False,
+    "syn_timeouts": "exponential",
 }
 
 PROFILES: Mapping[str, Profile] = {
@@ -130,8 +177,10 @@ class Stack(Model):
     model_config = ConfigDict(json_schema_extra=short_form({"enum": [*PROFILES]}))
 
     profile: str = DEFAULT_PROFILE
-    recovery: Literal["rfc6675", "prr"] = Field(description="how the window comes down to ssthresh")
-    loss_detection: Literal["dupthresh", "rack"] = Field(description="how losses are found before a timeout")
+    recovery: Literal["rfc6675", "prr", "prr-ns3"] = Field(description="how the window comes down to ssthresh")
+    loss_detection: Literal["dupthresh", "dupthresh-once", "rack"] = Field(
+        description="how losses are found before a timeout"
+    )
     tail_loss_probe: bool = Field(description="the tail of the data is probed before a timeout")
     undo: bool = Field(description="reductions that were spurious are taken back (F-RTO, D-SACK)")
     validation: Literal["full", "linux"] = Field(description="when transport.cwnd_validation lets a window grow")
@@ -142,6 +191,11 @@ class Stack(Model):
     rto_estimator: Literal["rfc6298", "linux"] = Field(description="how samples become a timeout")
     initial_alpha: float = Field(ge=0, le=1, description="DCTCP's alpha of a new connection")
     linux_alpha: bool = Field(description="DCTCP's alpha has Linux's precision")
+    late_alpha: bool = Field(description="DCTCP's reductions use the alpha from before their acknowledgement")
+    loss_cut: Literal["half", "alpha"] = Field(description="what a loss takes from DCTCP's window")
+    growth: Literal["rfc3465", "ns3"] = Field(description="how windows grow in congestion avoidance")
+    marks_first: bool = Field(description="an echo also reduces a window that is being reduced for losses")
+    rising_marks: bool = Field(description="receivers hear marks only above the last marked segment")
     quick_acks: int = Field(ge=0, le=10**6, description="segments acknowledged at once at the start")
     dsack: bool = Field(description="segments that arrive twice are reported")
     tso_defer: bool = Field(description="small room is left until more has come")

@@ -25,6 +25,7 @@ from marklab.model import Model, OneOrMore, read_yaml, validate
 from marklab.ns3.peer import FOLDER
 from marklab.prepare.experiment import Experiment, prepare
 from marklab.spec.description import Spec, SpecSettings, make_spec, placed
+from marklab.topology.description import LeafSpine
 from marklab.traffic.flows import FlowList
 
 SCENARIOS = FOLDER / "scenarios"
@@ -104,7 +105,7 @@ class Scenario(Model):
             **ends,
         }
         return [
-            *_star(self.experiment),
+            *_network(self.experiment),
             f"--transport={_TRANSPORTS[transport.control]}",
             *(f"--{name}={value}" for name, value in numbers.items()),
             f"--RngRun={seed}",
@@ -135,6 +136,22 @@ def _refuse_what_ns3_lacks(spec: Spec) -> None:
         )
     if spec.queue.packets is None or spec.queue.packets < 2 or spec.queues != Queues() or spec.pfc is not None:
         raise BadInput("ns-3's side has one queue per port, of packets", "queue: 600, without `queues` and `pfc`")
+
+
+def _network(experiment: Experiment) -> list[str]:
+    topology = experiment.spec.topology
+    return _leaf_spine(experiment, topology) if isinstance(topology, LeafSpine) else _star(experiment)
+
+
+def _leaf_spine(experiment: Experiment, topology: LeafSpine) -> list[str]:
+    """Both number hosts leaf by leaf, and choose a flow's spine by the same hash of its addresses and ports."""
+    (delay_ns,) = {link.delay_ns for link in experiment.network.graph.links}
+    sizes = {"leaves": topology.leaves, "spines": topology.spines, "hosts_per_leaf": topology.hosts}
+    return [
+        "--topology=leaf-spine",
+        *(f"--{name}={count}" for name, count in sizes.items()),
+        f"--link_delay_ns={delay_ns}",
+    ]
 
 
 def _star(experiment: Experiment) -> list[str]:

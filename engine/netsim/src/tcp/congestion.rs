@@ -3,6 +3,8 @@
 
 use marklab_units::Duration;
 
+use super::stack::Growth;
+
 mod dctcp;
 mod delay;
 mod ecn_star;
@@ -28,12 +30,22 @@ pub struct Window {
     pub unit: u64,
     /// Smallest window after a reduction.
     pub smallest: u64,
+    /// Growth in congestion avoidance.
+    pub growth: Growth,
 }
 
 impl Window {
     /// A window of bytes in slow start. A reduction leaves two segments or more.
     pub fn new(mss: u64, initial_segments: u64) -> Window {
-        Window { cwnd: mss * initial_segments, ssthresh: u64::MAX, mss, bytes_acked: 0, unit: 1, smallest: 2 * mss }
+        Window {
+            cwnd: mss * initial_segments,
+            ssthresh: u64::MAX,
+            mss,
+            bytes_acked: 0,
+            unit: 1,
+            smallest: 2 * mss,
+            growth: Growth::Rfc3465,
+        }
     }
 
     /// Grows the window by slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465). Slow start ends
@@ -44,10 +56,36 @@ impl Window {
         if slow_start == acked {
             return;
         }
-        self.bytes_acked += acked - slow_start;
+        match self.growth {
+            Growth::Rfc3465 => self.avoid_congestion(acked - slow_start),
+            Growth::Ns3 => self.avoid_congestion_as_ns3(acked - slow_start),
+        }
+    }
+
+    fn avoid_congestion(&mut self, acked: u64) {
+        self.bytes_acked += acked;
         if self.bytes_acked >= self.cwnd {
             self.bytes_acked -= self.cwnd;
             self.cwnd += self.mss;
+        }
+    }
+
+    /// `TcpLinuxReno::CongestionAvoidance` of ns-3.37. A count from before a reduction may exceed the window.
+    fn avoid_congestion_as_ns3(&mut self, acked: u64) {
+        let whole = (self.cwnd / self.mss).max(1) * self.mss;
+        if self.bytes_acked >= whole {
+            self.bytes_acked = 0;
+            self.cwnd += self.mss;
+        }
+        self.bytes_acked += acked;
+        self.cwnd += self.bytes_acked / whole * self.mss;
+        self.bytes_acked %= whole;
+    }
+
+    /// Counts acknowledged bytes anew after a reduction, unless the stack counts on.
+    pub fn restart_growth(&mut self) {
+        if self.growth == Growth::Rfc3465 {
+            self.bytes_acked = 0;
         }
     }
 
@@ -124,5 +162,32 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
     /// A number that describes the state: DCTCP's alpha.
     fn alpha(&self) -> Option<f64> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows of 4.5 segments after each acknowledged one, and after a reduction to 2.5 segments.
+    #[test]
+    fn growth_counts_the_window_or_whole_segments_of_it() {
+        for (growth, windows) in [
+            (Growth::Rfc3465, [4_500, 4_500, 4_500, 4_500, 5_500, 2_500, 2_500, 3_500]),
+            (Growth::Ns3, [4_500, 4_500, 4_500, 5_500, 5_500, 2_500, 3_500, 3_500]),
+        ] {
+            let mut window = Window { cwnd: 4_500, ssthresh: 0, growth, ..Window::new(1000, 10) };
+            let mut seen = Vec::new();
+            for step in 0..8 {
+                if step == 5 {
+                    window.cwnd = 1_500;
+                    window.restart_growth();
+                    window.cwnd = 2_500;
+                }
+                window.grow_reno(1000);
+                seen.push(window.cwnd);
+            }
+            assert_eq!(seen, windows, "{growth:?}");
+        }
     }
 }

@@ -29,6 +29,8 @@ pub struct ReceiverConfig {
     pub quick_acks: u32,
     /// Whether segments that arrive twice are reported (RFC 2883).
     pub dsack: bool,
+    /// Whether a mark counts only on a segment above the last marked one ([`super::stack::Stack::rising_marks`]).
+    pub rising_marks: bool,
 }
 
 /// Selective acknowledgements to report: the first `len` of `blocks`, the most recent first (RFC 2018). A range that
@@ -71,6 +73,8 @@ pub struct Receiver {
     pending: u32,
     /// Echo of the next acknowledgement: the latched mark, or DCTCP's state.
     echo: bool,
+    /// Start of the last segment whose mark counted.
+    marked: u64,
     deadline: Option<Time>,
     /// Acknowledgements that are not delayed.
     quick: u32,
@@ -87,6 +91,7 @@ impl Receiver {
             islands: Vec::new(),
             pending: 0,
             echo: false,
+            marked: 0,
             deadline: None,
             quick: config.quick_acks,
             duplicate: None,
@@ -125,6 +130,10 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
+        let ce = ce && (offset > self.marked || !self.config.rising_marks);
+        if ce {
+            self.marked = offset;
+        }
         match self.config.echo {
             EchoMode::None => {}
             // A mark on the segment that carries CWR is a new mark (RFC 3168 section 6.1.3).
@@ -235,6 +244,7 @@ mod tests {
             echo,
             quick_acks: 0,
             dsack: false,
+            rising_marks: false,
         })
     }
 
@@ -312,6 +322,16 @@ mod tests {
             receiver.on_segment(now(), offset, 100, false, false);
         }
         assert_eq!(receiver.sack_blocks().as_slice(), [(200, 300), (200, 400)]);
+    }
+
+    #[test]
+    fn a_mark_on_the_first_segment_or_one_sent_again_counts_unless_marks_have_to_rise() {
+        for (rising_marks, echoes) in [(false, [true, true, false, true]), (true, [false, true, false, false])] {
+            let config = ReceiverConfig { rising_marks, ..receiver(EchoMode::Dctcp, 1).config };
+            let mut receiver = Receiver::new(config);
+            let mut echo = |offset, ce| receiver.on_segment(now(), offset, 100, ce, false).now.unwrap();
+            assert_eq!([echo(0, true), echo(200, true), echo(300, false), echo(100, true)], echoes);
+        }
     }
 
     proptest! {

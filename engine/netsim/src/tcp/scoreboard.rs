@@ -272,6 +272,7 @@ impl Scoreboard {
     /// Looks for losses. In `recovery`, no segment is waited for. Of RFC 8985, `srtt` and `min_rtt` bound the time.
     pub(super) fn find_losses(&mut self, now: Time, recovery: bool, srtt: Duration, min_rtt: Duration) -> Losses {
         match self.detection {
+            LossDetection::DupthreshOnce => Losses { lost: self.find_by_count(), ..Losses::default() },
             LossDetection::Dupthresh => {
                 let lost = self.find_by_count();
                 let again = if self.resent > 0 { self.find_lost_again() } else { 0 };

@@ -35,7 +35,7 @@ impl SenderConfig {
             WindowUnit::Segments => mss,
         };
         let smallest = mss * u64::from(self.stack.min_window);
-        Window { unit, smallest, ..Window::new(mss, self.initial_window.into()) }
+        Window { unit, smallest, growth: self.stack.growth, ..Window::new(mss, self.initial_window.into()) }
     }
 }
 
@@ -637,8 +637,10 @@ impl Sender {
     /// The window grows, or comes down to the threshold.
     fn adjust_window(&mut self, news: &News, losses: &Losses) {
         if matches!(self.state, CaState::Cwr | CaState::Recovery) {
-            if self.config.stack.recovery == Recovery::Prr {
-                let progress = Progress { delivered: news.change.delivered, safe: news.acked > 0 && losses.lost == 0 };
+            if self.config.stack.recovery.is_gradual() {
+                let (advanced, repairing) = (news.acked > 0, self.state == CaState::Recovery);
+                let safe = advanced && losses.lost == 0;
+                let progress = Progress { delivered: news.change.delivered, safe, repairing };
                 let Window { ssthresh, mss, .. } = self.window;
                 if let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss) {
                     self.window.cwnd = cwnd;
@@ -677,9 +679,12 @@ impl Sender {
             CaState::Recovery => false,
             // Linux: a retransmission that is lost as well begins a recovery.
             CaState::Loss => losses.again && self.config.stack.loss_detection == LossDetection::Rack,
+            CaState::Cwr if self.config.stack.marks_first => false,
             CaState::Open | CaState::Disorder | CaState::Cwr => self.board.is_repairing(),
         };
-        if repair {
+        if news.congested && self.config.stack.marks_first && self.is_repairing() && news.acked > 0 {
+            self.enter_cwr();
+        } else if repair {
             self.enter_recovery(news.congested, news.acked);
         } else if news.congested && self.state == CaState::Open && self.is_news() {
             self.enter_cwr();
@@ -723,7 +728,12 @@ impl Sender {
             }
             _ => return,
         }
-        if self.config.stack.recovery == Recovery::Prr && (self.state == CaState::Cwr || self.undo.is_some()) {
+        let at_threshold = match self.config.stack.recovery {
+            Recovery::Rfc6675 => false,
+            Recovery::Prr => self.state == CaState::Cwr || self.undo.is_some(),
+            Recovery::PrrNs3 => true,
+        };
+        if at_threshold {
             self.window.cwnd = self.window.ssthresh;
         }
         self.state = CaState::Open;
@@ -732,8 +742,10 @@ impl Sender {
     /// The window comes down to a new threshold.
     fn reduce_to(&mut self, ssthresh: u64) {
         self.window.ssthresh = ssthresh.max(self.window.smallest);
-        self.window.bytes_acked = 0;
-        self.prr = Prr::new(self.window.cwnd);
+        self.window.restart_growth();
+        let recovery = self.config.stack.recovery;
+        let prior = if recovery == Recovery::PrrNs3 { self.snd_nxt - self.snd_una } else { self.window.cwnd };
+        self.prr = Prr::new(recovery, prior);
         self.probe = None;
         if self.config.stack.recovery == Recovery::Rfc6675 {
             // The threshold has a lower bound, which a window of one segment is below: a reduction does not raise it.
@@ -762,7 +774,7 @@ impl Sender {
     fn enter_recovery(&mut self, marked: bool, acked: u64) {
         let Window { cwnd, .. } = self.window;
         // RFC 3168 section 6.1.2: if the segment with CWR is lost, the window is reduced again. Linux does not.
-        let within = self.snd_una < self.high_seq || self.config.stack.recovery == Recovery::Prr;
+        let within = self.snd_una < self.high_seq || self.config.stack.recovery.is_gradual();
         let reduced = self.state == CaState::Cwr && within;
         let kept = (!reduced && !marked).then(|| self.ssthresh_kept());
         self.undo = self.config.stack.undo.then(|| self.new_undo(cwnd, kept));
@@ -834,7 +846,7 @@ impl Sender {
         }
         self.board.lose_all(now);
         self.window.cwnd = self.board.pipe() + self.window.mss;
-        self.window.bytes_acked = 0;
+        self.window.restart_growth();
         self.frto = if self.config.stack.undo && (!repairing || self.timeouts > 0) { Frto::Started } else { Frto::Off };
         self.state = CaState::Loss;
         self.high_seq = self.snd_nxt;
@@ -886,9 +898,9 @@ impl Sender {
         let losses = self.board.find_late(now, self.is_repairing(), srtt, min_rtt);
         if losses.lost > 0 && self.state != CaState::Recovery {
             self.enter_recovery(false, 0);
-            let progress = Progress { delivered: self.window.mss, safe: false };
+            let progress = Progress { delivered: self.window.mss, safe: false, repairing: true };
             let Window { ssthresh, mss, .. } = self.window;
-            if self.config.stack.recovery == Recovery::Prr
+            if self.config.stack.recovery.is_gradual()
                 && let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss)
             {
                 self.window.cwnd = cwnd;
@@ -1246,8 +1258,7 @@ mod tests {
 
     /// The window after a mark, and after a loss of the same flight.
     fn window_after_mark_and_loss(loss_after_marks: bool) -> (u64, u64) {
-        let mut sender =
-            sender(Dctcp::new(DctcpConfig { gain_shift: 4, initial_alpha: 1.0, loss_after_marks, as_linux: false }));
+        let mut sender = sender(Dctcp::new(DctcpConfig { loss_after_marks, ..DctcpConfig::default() }));
         sender.write(1_000_000);
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 1, &[], true);
@@ -1255,6 +1266,21 @@ mod tests {
         ack(&mut sender, at(110), 1, &[(2, 5)], true);
         assert_eq!(sender.stats.fast_recoveries, 1);
         (reduced, sender.window().cwnd)
+    }
+
+    #[test]
+    fn an_echo_in_a_recovery_reduces_again_only_where_marks_come_first() {
+        for (marks_first, reductions) in [(false, 0), (true, 1)] {
+            let mut sender = sender(Dctcp::new(DctcpConfig::default()));
+            sender.config.stack.marks_first = marks_first;
+            sender.write(1_000_000);
+            send_all(&mut sender, at(0));
+            ack(&mut sender, at(100), 0, &[(1, 5)], false);
+            send_all(&mut sender, at(100));
+            ack(&mut sender, at(200), 5, &[], true);
+            assert_eq!((sender.stats.fast_recoveries, sender.stats.ecn_reductions), (1, reductions));
+            assert_eq!(sender.state() == CaState::Cwr, marks_first);
+        }
     }
 
     #[test]
@@ -1294,12 +1320,7 @@ mod tests {
 
     #[test]
     fn an_echo_on_the_last_acknowledgement_reduces_the_window() {
-        let mut sender = sender(Dctcp::new(DctcpConfig {
-            gain_shift: 4,
-            initial_alpha: 1.0,
-            loss_after_marks: true,
-            as_linux: false,
-        }));
+        let mut sender = sender(Dctcp::new(DctcpConfig::default()));
         sender.write(10_000);
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 10, &[], true);

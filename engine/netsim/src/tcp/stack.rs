@@ -33,6 +33,19 @@ pub struct Stack {
     pub initial_alpha: f64,
     /// DCTCP: whether alpha has Linux's precision, and counts what was acknowledged selectively as Linux does.
     pub linux_alpha: bool,
+    /// DCTCP: whether a reduction uses alpha as it was before its acknowledgement, and alpha first counts the initial
+    /// window, as in ns-3. Otherwise the first acknowledgement ends an empty window (RFC 8257 section 3.3).
+    pub late_alpha: bool,
+    /// DCTCP: what a loss takes from the window.
+    pub loss_cut: LossCut,
+    /// How the window grows in congestion avoidance.
+    pub growth: Growth,
+    /// Whether an echo reduces a window again that is being reduced for losses, and losses found while marks are
+    /// answered begin no recovery, as in ns-3 (`TcpSocketBase::ReceivedAck`, `DupAck`).
+    pub marks_first: bool,
+    /// Whether a receiver hears marks only from segments above the last marked one, as in ns-3
+    /// (`TcpSocketBase::ForwardUp`). The handshake's acknowledgement counts as marked: the first segment follows it.
+    pub rising_marks: bool,
     /// Segments that the receiver acknowledges at once when a connection begins, before it delays acknowledgements.
     pub quick_acks: u32,
     /// Whether the receiver reports segments that arrive twice (RFC 2883).
@@ -110,6 +123,11 @@ impl Default for Stack {
             rto_estimator: RtoEstimator::default(),
             initial_alpha: 1.0,
             linux_alpha: false,
+            late_alpha: false,
+            loss_cut: LossCut::default(),
+            growth: Growth::default(),
+            marks_first: false,
+            rising_marks: false,
             quick_acks: 0,
             dsack: false,
             tso_defer: false,
@@ -131,6 +149,15 @@ pub enum Recovery {
     /// The window shrinks over a round trip, in proportion to what arrives: proportional rate reduction (RFC 6937, and
     /// as Linux has it, RFC 9937). It applies to reductions by marks as well.
     Prr,
+    /// The same as ns-3 has it, with products of 32 bits (see [`super::prr`]).
+    PrrNs3,
+}
+
+impl Recovery {
+    /// Whether the window comes down over a round trip.
+    pub fn is_gradual(self) -> bool {
+        self != Recovery::Rfc6675
+    }
 }
 
 /// How losses are found before a timeout.
@@ -140,6 +167,8 @@ pub enum LossDetection {
     /// Three segments above were acknowledged (RFC 6675, DupThresh, counted in segments).
     #[default]
     Dupthresh,
+    /// The same, but a retransmission that is lost is only found by the timeout, as in ns-3.
+    DupthreshOnce,
     /// A segment sent later has arrived, and the reordering window has passed (RFC 8985, as in Linux: no window from
     /// three acknowledged segments on, and a quarter of the shortest round trip below).
     Rack,
@@ -189,6 +218,29 @@ pub enum LossBase {
     Flight,
     /// The window, as in Linux.
     Cwnd,
+}
+
+/// What a loss takes from the window of DCTCP.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossCut {
+    /// Half (RFC 8257 section 3.5).
+    #[default]
+    Half,
+    /// `alpha / 2` of it, as marks do.
+    Alpha,
+}
+
+/// Growth in congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// By a segment for each window that was acknowledged, counted anew after a reduction (RFC 3465 section 2.1).
+    #[default]
+    Rfc3465,
+    /// As in ns-3's `TcpLinuxReno`: by a segment for each whole segments of the window that were acknowledged; the count
+    /// goes on after a reduction.
+    Ns3,
 }
 
 /// The timeout's estimator.

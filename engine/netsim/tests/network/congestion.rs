@@ -257,15 +257,7 @@ fn alpha_converges_to_the_closed_form() {
             cwnd_validation: true,
             stack: Stack::default(),
         };
-        let mut sender = Sender::new(
-            config,
-            Box::new(DctcpControl::new(DctcpConfig {
-                gain_shift: 4,
-                initial_alpha: 1.0,
-                loss_after_marks: true,
-                as_linux: false,
-            })),
-        );
+        let mut sender = Sender::new(config, Box::new(DctcpControl::new(DctcpConfig::default())));
         sender.write(1 << 40);
         let mut in_flight = VecDeque::new();
         let mut alphas = vec![sender.control().alpha().unwrap()];

@@ -5,6 +5,7 @@
 use marklab_units::Duration;
 
 use super::{Acked, CongestionControl, DelaySignal, Window};
+use crate::tcp::stack::LossCut;
 
 /// An estimate in 0..=1, in units of 2^-20.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,12 +50,32 @@ pub struct DctcpConfig {
     pub loss_after_marks: bool,
     /// Whether alpha has Linux's precision, and counts what was acknowledged selectively as Linux does.
     pub as_linux: bool,
+    /// Whether reductions and the first window are ns-3's ([`super::super::stack::Stack::late_alpha`]).
+    pub late: bool,
+    /// What a loss takes from the window.
+    pub loss_cut: LossCut,
+}
+
+impl Default for DctcpConfig {
+    /// RFC 8257's.
+    fn default() -> DctcpConfig {
+        DctcpConfig {
+            gain_shift: 4,
+            initial_alpha: 1.0,
+            loss_after_marks: true,
+            as_linux: false,
+            late: false,
+            loss_cut: LossCut::Half,
+        }
+    }
 }
 
 /// The sender's side of DCTCP.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Dctcp {
     alpha: Alpha,
+    /// What reductions use.
+    cut: Alpha,
     config: DctcpConfig,
     /// Bytes acknowledged in the present observation window, and the marked bytes among them.
     acked: u64,
@@ -68,15 +89,8 @@ pub struct Dctcp {
 impl Dctcp {
     /// On a new connection.
     pub fn new(config: DctcpConfig) -> Dctcp {
-        Dctcp {
-            alpha: Alpha((config.initial_alpha * f64::from(Alpha::ONE)).round() as u32),
-            config,
-            acked: 0,
-            marked: 0,
-            window_end: 0,
-            hears_marks: true,
-            delay: None,
-        }
+        let alpha = Alpha((config.initial_alpha * f64::from(Alpha::ONE)).round() as u32);
+        Dctcp { alpha, cut: alpha, config, acked: 0, marked: 0, window_end: 0, hears_marks: true, delay: None }
     }
 
     /// EAR: delays beyond a threshold signal congestion too.
@@ -110,7 +124,11 @@ impl CongestionControl for Dctcp {
     /// Section 3.3: alpha is updated once per window of data. As in Linux and ns-3, the window ends when the last byte
     /// that was sent in it is acknowledged. The RFC's wording would wait for one more acknowledgement.
     fn on_ack(&mut self, acked: Acked) {
-        let DctcpConfig { gain_shift, as_linux, .. } = self.config;
+        let DctcpConfig { gain_shift, as_linux, late, .. } = self.config;
+        self.cut = self.alpha;
+        if late && self.window_end == 0 {
+            self.window_end = acked.snd_nxt;
+        }
         let bytes = if as_linux { acked.delivered } else { acked.bytes };
         if bytes == 0 {
             return;
@@ -127,10 +145,20 @@ impl CongestionControl for Dctcp {
             }
             (self.acked, self.marked, self.window_end) = (0, 0, acked.snd_nxt);
         }
+        if !late {
+            self.cut = self.alpha;
+        }
     }
 
     fn ssthresh_after_marks(&mut self, window: &Window) -> u64 {
-        self.alpha.reduce(window)
+        self.cut.reduce(window)
+    }
+
+    fn ssthresh_after_loss(&mut self, window: &Window, base: u64) -> u64 {
+        match self.config.loss_cut {
+            LossCut::Half => window.half(base),
+            LossCut::Alpha => self.cut.reduce(window),
+        }
     }
 
     fn loss_after_marks(&self) -> bool {
@@ -150,9 +178,6 @@ impl CongestionControl for Dctcp {
 mod tests {
     use super::*;
 
-    const CONFIG: DctcpConfig =
-        DctcpConfig { gain_shift: 4, initial_alpha: 1.0, loss_after_marks: true, as_linux: false };
-
     /// One observation window of ten segments; `marked` of them are acknowledged with ECE.
     fn observe(dctcp: &mut Dctcp, marked: u64, window: u64) {
         for segment in 0..10 {
@@ -168,16 +193,41 @@ mod tests {
 
     #[test]
     fn alpha_converges_to_the_share_of_marked_bytes() {
-        let mut dctcp = Dctcp::new(CONFIG);
+        let mut dctcp = Dctcp::new(DctcpConfig::default());
         for window in 0..200 {
             observe(&mut dctcp, 3, window);
         }
         assert!((dctcp.alpha.as_f64() - 0.3).abs() < 1e-3, "{}", dctcp.alpha.as_f64());
     }
 
+    /// In ns-3, alpha first counts the initial window, and a reduction does not know its own acknowledgement.
+    #[test]
+    fn a_late_alpha_is_that_before_the_acknowledgement() {
+        let window = Window::new(1000, 10);
+        for (late, alphas, threshold) in [(false, [15, 14], 5_600), (true, [16, 15], 5_000)] {
+            let mut dctcp = Dctcp::new(DctcpConfig { late, ..DctcpConfig::default() });
+            let mut after = |snd_una| {
+                let (bytes, snd_nxt) = (1000, snd_una + 10_000);
+                dctcp.on_ack(Acked { bytes, delivered: bytes, congested: false, snd_una, snd_nxt });
+                (dctcp.alpha.as_f64() * 16.0).round() as u32
+            };
+            assert_eq!([after(1000), after(11_000)], alphas);
+            let cut = dctcp.ssthresh_after_marks(&window);
+            assert!(cut.abs_diff(threshold) < 10, "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_loss_takes_half_or_what_marks_take() {
+        for (loss_cut, threshold) in [(LossCut::Half, 4_000), (LossCut::Alpha, 9_000)] {
+            let mut dctcp = Dctcp::new(DctcpConfig { initial_alpha: 0.2, loss_cut, ..DctcpConfig::default() });
+            assert_eq!(dctcp.ssthresh_after_loss(&Window::new(1000, 10), 8_000).next_multiple_of(10), threshold);
+        }
+    }
+
     #[test]
     fn without_marks_alpha_decays_by_one_sixteenth_per_window() {
-        let mut dctcp = Dctcp::new(CONFIG);
+        let mut dctcp = Dctcp::new(DctcpConfig::default());
         observe(&mut dctcp, 0, 0); // the first acknowledgement closes the empty initial window
         let start = dctcp.alpha.as_f64();
         for window in 1..=10 {
@@ -190,7 +240,7 @@ mod tests {
     #[test]
     fn ear_hears_marks_and_delays_and_the_others_one_of_them() {
         let ns = Duration::from_nanos;
-        let dctcp = || Dctcp::new(CONFIG);
+        let dctcp = || Dctcp::new(DctcpConfig::default());
         for (mut control, marks, delays) in
             [(dctcp(), true, false), (dctcp().by_delay(ns(100)), false, true), (dctcp().and_delay(ns(100)), true, true)]
         {
@@ -207,13 +257,13 @@ mod tests {
     #[test]
     fn the_window_is_cut_by_half_of_alpha() {
         let window = Window::new(1000, 100);
-        let mut dctcp = Dctcp::new(CONFIG);
+        let mut dctcp = Dctcp::new(DctcpConfig::default());
         assert_eq!(dctcp.ssthresh_after_marks(&window), 50_000);
-        dctcp.alpha = Alpha(Alpha::ONE / 4);
+        dctcp.cut = Alpha(Alpha::ONE / 4);
         assert_eq!(dctcp.ssthresh_after_marks(&window), 87_500);
         // Linux: 100 - ((100 * 256) >> 11).
         assert_eq!(dctcp.ssthresh_after_marks(&Window { unit: 1000, ..window }), 88_000);
-        dctcp.alpha = Alpha(0);
+        dctcp.cut = Alpha(0);
         assert_eq!(dctcp.ssthresh_after_marks(&window), 100_000);
     }
 
@@ -242,7 +292,7 @@ mod tests {
     #[test]
     fn a_connection_begins_with_the_alpha_that_is_set() {
         for alpha in [0.0, 0.5, 1.0] {
-            let dctcp = Dctcp::new(DctcpConfig { initial_alpha: alpha, ..CONFIG });
+            let dctcp = Dctcp::new(DctcpConfig { initial_alpha: alpha, ..DctcpConfig::default() });
             assert_eq!(dctcp.alpha(), Some(alpha));
         }
     }
