@@ -486,7 +486,9 @@ impl Sender {
     /// (`tcp_tso_autosize`); two segments or more.
     fn tso_bytes(&self) -> u64 {
         let mss = self.window.mss;
-        let shift = (self.rtt.minimum().unwrap_or_default().nanos() / 1000) >> TSO_RTT_LOG;
+        // On Linux's clock.
+        let kernel_us = self.config.stack.kernel_ms().nanos().div_ceil(1000);
+        let shift = (self.rtt.minimum().unwrap_or_default().nanos() / kernel_us.max(1)) >> TSO_RTT_LOG;
         let near = if shift < 32 { GSO_BYTES >> shift } else { 0 };
         let segments = self.bytes_per_ms().saturating_add(near).min(GSO_BYTES) / mss;
         segments.max(2) * mss
