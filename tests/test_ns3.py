@@ -5,17 +5,24 @@ from __future__ import annotations
 
 import re
 import stat
+import struct
+import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, MarklabError, RunFailed, SetupError
-from marklab.ns3 import peer
+from marklab.fabrics import Cell, Sim
+from marklab.ns3 import kept, peer
 from marklab.ns3.__main__ import main
+from marklab.ns3.agreement import Pool, Quantity, jittered, pool, run_here
 from marklab.ns3.comparison import PeerComparison, QueueReading, Side, compare
+from marklab.ns3.kept import FlowResults
 from marklab.ns3.page import PAGE, place, table
 from marklab.ns3.scenario import PLAIN, Scenario, known_scenarios, read_scenario
 from marklab.traffic.flows import FlowList, make_flows
@@ -24,6 +31,10 @@ LACKING = peer.missing()
 real = pytest.mark.needs("ns-3")
 
 K = 20
+CROSSING = [
+    {"from": f"h{number % 4}", "to": f"h{4 + number // 4}", "size": 146_000, "start": f"{number}ms"}
+    for number in range(8)
+]
 BURST: dict[str, Any] = {
     "schemes": f"dctcp-red:k={K}",
     "topology": "incast:senders=2",
@@ -136,7 +147,7 @@ def test_ns3_is_told_what_the_description_says() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"topology": "leaf-spine"}, "one switch"),
+        ({"topology": "fat-tree:radix=4"}, "one switch"),
         ({"transport": "ear"}, "no ear"),
         ({"transport": {"min_rto": "1ms"}}, "one timeout"),
         ({"queue": "90KB"}, "one queue per port, of packets"),
@@ -149,11 +160,41 @@ def test_what_ns3s_side_lacks_is_refused(settings: dict[str, Any], why: str) -> 
     spec = BURST | settings
     if "rtt" in settings:
         spec = {name: spec[name] for name in ("schemes", "topology", "rate", "rtt")} | {"flows": 9}
-    if settings.get("topology") == "leaf-spine":
+    if "fat-tree" in str(settings.get("topology")):
         spec["added_flows"] = [{"from": "h0", "to": "h9", "size": 1000}]
     with pytest.raises(BadInput, match=why) as raised:
         given(scenario(spec))
     assert raised.value.remedy
+
+
+def test_a_leaf_spine_is_described_to_ns3_by_its_sizes() -> None:
+    spec = BURST | {"topology": "leaf-spine:leaves=2,spines=3,hosts=4", "rtt": "80us", "added_flows": CROSSING}
+    options = scenario(spec).options(1)
+    sizes = ["--leaves=2", "--spines=3", "--hosts_per_leaf=4"]
+    assert options[:5] == ["--topology=leaf-spine", *sizes, "--link_delay_ns=10000"]
+
+
+def test_a_flow_and_its_acknowledgements_take_the_spines_that_the_peer_computes() -> None:
+    # The formula of bench/peers/ns3/README.md, which its own tests compare with ns-3.
+    def spine(src: int, dst: int, sport: int, dport: int) -> int:
+        fields = struct.pack(">IIBHH", 0x0A000001 + src, 0x0A000001 + dst, 6, sport, dport)
+        return zlib.crc32(fields) % 3
+
+    spec = {**BURST, "topology": "leaf-spine:leaves=2,spines=3,hosts=4", "rtt": "80us", "added_flows": CROSSING}
+    small = scenario({name: value for name, value in spec.items() if name not in ("windows", "trace_queue", "until")})
+    experiment = small.experiment
+    seen = Sim().run(Cell(experiment, experiment.schemes[0], 1), engine.new_watch())
+    # A host's port and the spines' ports of its leaf follow each other, hosts first.
+    queued = {(port["node"], port["port"]): port["enqueued"] for port in seen.report["ports"]}
+    taken = np.array([[queued.get((f"l{leaf}", 4 + up), 0) for up in range(3)] for leaf in range(2)])
+    least = np.zeros((2, 3), dtype=np.int64)
+    for number, flow in enumerate(CROSSING):
+        src, dst, sport = int(flow["from"][1:]), int(flow["to"][1:]), 1024 + number
+        least[src // 4, spine(src, dst, sport, 5001)] += 100
+        least[dst // 4, spine(dst, src, 5001, sport)] += 100
+    # Handshakes come on top, and the acknowledgement of a close.
+    assert (taken >= least).all()
+    assert (taken - least).sum() <= 2 * 6 * len(CROSSING)
 
 
 @pytest.mark.parametrize("name", known_scenarios())
@@ -187,7 +228,7 @@ def test_flows_are_written_with_ports_as_the_engine_numbers_them(tmp_path: Path)
         peer.write_flows(flow_list(peer.LARGEST_FLOW_BYTES + 1), path)
 
 
-ROWS = "flow,fct_ns,handshake_ns,retransmits,delivered_bytes\n0,120,40,0,7\n1,,40,2,3\n"
+ROWS = "flow,fct_ns,handshake_ns,retransmits,timeouts,delivered_bytes\n0,120,40,0,0,7\n1,,40,2,1,3\n"
 
 
 def test_what_the_peer_says_is_read(tmp_path: Path) -> None:
@@ -196,6 +237,7 @@ def test_what_the_peer_says_is_read(tmp_path: Path) -> None:
     played = peer.read('{"marks": 3, "queue_mean_packets": null}', path, 2)
     assert played.fct_ns.tolist() == [120, -1]
     assert played.retransmissions.tolist() == [0, 2]
+    assert played.timeouts.tolist() == [0, 1]
     assert played.number("marks") == 3
     for absent in ("queue_mean_packets", "drops"):
         with pytest.raises(RunFailed, match=f"for {absent}"):
@@ -212,7 +254,7 @@ def test_what_the_peer_says_is_read(tmp_path: Path) -> None:
         ("{}", lambda rows: rows[: rows.index("1,,")], "1 rows for 2 flows"),
         ("{}", lambda rows: rows.replace("1,,", "3,,"), "not in their order"),
         ("{}", lambda rows: rows.replace("120", "soon"), "no number"),
-        ("{}", lambda rows: rows.replace(",2,3", ",,3"), "no number"),
+        ("{}", lambda rows: rows.replace(",2,1,3", ",,1,3"), "no number"),
     ],
 )
 def test_malformed_outputs_are_errors(tmp_path: Path, printed: str, change: Callable[[str], str], why: str) -> None:
@@ -234,7 +276,7 @@ def test_without_ns3_it_is_skipped_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert main([]) == 0
+    assert main(["codel-10m"]) == 0
     assert capsys.readouterr().out.startswith("skipped: not found: g++, make, pkg-config\n  try: apt-get install ")
     with pytest.raises(SetupError, match="no ns-3"):
         peer.build()
@@ -244,6 +286,100 @@ def test_an_unknown_scenario_is_named(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(peer, "missing", list)
     assert main(["codel-10"]) == 2
     assert "unknown scenario `codel-10`\n  try: did you mean `codel-10m`?" in capsys.readouterr().err
+
+
+# Kept lists
+
+
+@pytest.fixture
+def small_list() -> Scenario:
+    """Two seeds of a few flows."""
+    spec = {"schemes": f"dctcp-red:k={K}", "topology": "incast:senders=4", "rate": "1G", "rtt": "200us", "seeds": 2}
+    return scenario(spec | {"load": 0.5, "flows": 30, "workload": "cache", "transport": {"stack": "ns-3.37"}})
+
+
+def of_lab(small: Scenario) -> dict[int, FlowResults]:
+    return run_here(small.experiment)
+
+
+def test_results_are_kept_as_equal_bytes_and_read_for_these_flows_only(small_list: Scenario, tmp_path: Path) -> None:
+    path, again = tmp_path / "small.csv.gz", tmp_path / "again.csv.gz"
+    results = of_lab(small_list)
+    for each in (path, again):
+        kept.write(each, small_list, results)
+    assert path.read_bytes() == again.read_bytes()
+    for seed, found in kept.read(path, small_list).items():
+        assert found.fct_ns.tolist() == results[seed].fct_ns.tolist()
+        assert found.timeouts.tolist() == results[seed].timeouts.tolist()
+    for changed, why in (({"flows": 31}, "other flows of seed 1"), ({"queue": 90}, "other options")):
+        other = scenario({**small_list.spec, **changed})
+        with pytest.raises(BadInput, match=why) as raised:
+            kept.read(path, other)
+        assert "--again" in str(raised.value.remedy)
+
+
+def test_a_flow_that_did_not_finish_is_kept_as_such(small_list: Scenario, tmp_path: Path) -> None:
+    results = of_lab(small_list)
+    results[2].fct_ns[3] = -1
+    kept.write(tmp_path / "small.csv.gz", small_list, results)
+    assert kept.read(tmp_path / "small.csv.gz", small_list)[2].fct_ns[3] == -1
+    assert len(pool(small_list, results, results).flow) == 59
+
+
+@pytest.mark.parametrize("name", kept.known_lists())
+def test_the_committed_results_are_of_the_flows_that_are_described(name: str) -> None:
+    path = kept.known_lists()[name]
+    described = read_scenario(path)
+    results = kept.read(kept.results_path(path), described)
+    assert len(results) >= 40
+    assert all(len(found.fct_ns) == 1000 for found in results.values())
+
+
+def pooled(small: Scenario, factors: dict[int, float]) -> Pool:
+    """The lab, and the same with other completion times, by seed."""
+    results = of_lab(small)
+    other = {
+        seed: replace(each, fct_ns=(each.fct_ns * factors[seed]).astype(np.int64)) for seed, each in results.items()
+    }
+    return pool(small, other, results)
+
+
+def test_a_difference_has_the_interval_of_its_seeds(small_list: Scenario) -> None:
+    mean = Quantity("mean", (0, 2**63), tolerance=0.03)
+    alike = pooled(small_list, {1: 1.02, 2: 1.02}).difference(mean)
+    assert alike.relative == pytest.approx(0.02, abs=1e-4)
+    assert alike.interval == pytest.approx((0.02, 0.02), abs=1e-4)
+    assert alike.is_agreement
+    apart = pooled(small_list, {1: 1.1, 2: 0.9}).difference(mean)
+    assert apart.interval == pytest.approx((-0.1, 0.1), abs=1e-4)
+    assert not apart.is_agreement
+
+
+def test_a_percentile_is_of_all_seeds_together(small_list: Scenario) -> None:
+    results = of_lab(small_list)
+    all_us = np.sort(np.concatenate([each.fct_ns for each in results.values()])) / 1e3
+    found = pooled(small_list, {1: 1, 2: 1}).difference(Quantity("p99", (0, 2**63), 0.9))
+    assert found.here_us == found.there_us == all_us[53]
+    assert found.is_agreement is None
+
+
+def test_jitter_moves_starts_and_keeps_order_and_sizes(small_list: Scenario) -> None:
+    before, after = small_list.experiment.flow_lists[1], jittered(small_list.experiment).flow_lists[1]
+    moved = after.start_ns - before.start_ns
+    assert 0 < moved.max() < 1_000
+    assert (np.diff(after.start_ns.astype(np.int64)) >= 0).all()
+    assert after.size_bytes.tolist() == before.size_bytes.tolist()
+
+
+def test_other_stacks_are_named_by_what_is_different(small_list: Scenario) -> None:
+    varied = small_list.model_copy(update={"stacks": ({"profile": "rfc"}, {"profile": "ns-3.37", "late_alpha": False})})
+    others = varied.with_other_stacks
+    assert list(others) == ["profile `rfc`", "`late_alpha`: false"]
+    stacks = [other.experiment.spec.transport.stack for other in others.values()]
+    assert [(stack.profile, stack.late_alpha, stack.growth) for stack in stacks] == [
+        ("rfc", False, "rfc3465"),
+        ("ns-3.37", False, "ns3"),
+    ]
 
 
 def side(fct_us: list[float], marks: float, queue_packets: float) -> Side:
@@ -286,5 +422,8 @@ def test_tables_replace_those_of_the_page() -> None:
 
 def test_the_committed_page_has_a_table_of_each_scenario() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert sorted(re.findall(r"<!-- table of (\S+) -->", text)) == sorted(known_scenarios()), "run `make ns3`"
+    of_lists = [f"{name}{table}" for name in kept.known_lists() for table in ("", "-flows", "-stacks")]
+    wanted = sorted([*known_scenarios(), *of_lists])
+    assert sorted(re.findall(r"<!-- table of (\S+) -->", text)) == wanted, "run `make ns3`"
+    assert text.count("| FCT, µs | here | ns-3 | difference | 95 % interval |") == len(kept.known_lists())
     assert text.count("| quantity | here | ns-3 | difference |") == len(known_scenarios())

@@ -60,10 +60,10 @@ def test_a_report_names_the_stack() -> None:
 
 
 def test_the_page_has_all_settings_with_their_sources() -> None:
-    shown = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), flags=re.M))
-    rfc, linux = PROFILES["rfc"], PROFILES["linux"]
-    for name in rfc.settings:
-        cells = [text for each in (rfc, linux) for text in (_cell(each.settings[name]), each.sources[name])]
+    shown = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), flags=re.M))
+    columns = [PROFILES[name] for name in ("rfc", "linux", "ns-3.37")]
+    for name in columns[0].settings:
+        cells = [text for each in columns for text in (_cell(each.settings[name]), each.sources[name])]
         assert shown.pop(name) == " | ".join(cells)
     assert {name: row.split(" | ")[0] for name, row in shown.items()} == {
         name: profile.title for name, profile in PROFILES.items()

@@ -162,8 +162,36 @@ _NS3: Mapping[str, Any] = {
     "syn_timeouts": "exponential",
 }
 
+_NS3_SOURCES: Mapping[str, str] = {
+    "recovery": "tcp-prr-recovery.cc, DoRecovery; tcp-socket-base.cc, EnterCwr",
+    "loss_detection": "tcp-tx-buffer.cc, UpdateLostCount and NextSeg",
+    "tail_loss_probe": "none",
+    "undo": "none",
+    "validation": "none: transport.cwnd_validation is off in comparisons",
+    "window_unit": "tcp-socket-state.h, m_cWnd",
+    "loss_base": "tcp-dctcp.cc and tcp-linux-reno.cc, GetSsThresh",
+    "min_window": "tcp-dctcp.cc, GetSsThresh has none; tcp-prr-recovery.cc, DoRecovery sends one segment",
+    "idle": "none: transport.idle_restart is off",
+    "rto_estimator": "rtt-estimator.cc; tcp-socket-base.cc, EstimateRtt",
+    "initial_alpha": "tcp-dctcp.cc, DctcpAlphaOnInit",
+    "linux_alpha": "tcp-dctcp.cc, PktsAcked",
+    "late_alpha": "tcp-socket-base.cc, ReceivedAck calls EnterCwr before PktsAcked; tcp-dctcp.cc, m_nextSeqFlag",
+    "loss_cut": "tcp-dctcp.cc, GetSsThresh",
+    "growth": "tcp-linux-reno.cc, CongestionAvoidance",
+    "marks_first": "tcp-socket-base.cc, ReceivedAck and DupAck",
+    "rising_marks": "tcp-socket-base.cc, ForwardUp: m_ecnCESeq",
+    "quick_acks": "none",
+    "dsack": "none",
+    "tso_defer": "none",
+    "small_queues": "none",
+    "clock_dilation": "none",
+    "repeated_echo": "tcp-socket-base.cc, ReceivedAck: m_recover",
+    "syn_timeouts": "tcp-socket-base.cc, SendEmptyPacket",
+}
+
 PROFILES: Mapping[str, Profile] = {
     "linux": Profile("Linux 6.18", _LINUX, _LINUX_SOURCES, "the kernel at hand, by scripts"),
+    "ns-3.37": Profile("ns-3.37, files of src/internet/model", _NS3, _NS3_SOURCES, "ns-3.37, flow by flow"),
     "rfc": Profile(
         "the RFCs, without what they leave optional", _RFC, _RFC_SOURCES, "a second implementation in tests/"
     ),

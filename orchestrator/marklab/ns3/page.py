@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from marklab.errors import BadInput
+from marklab.ns3.agreement import CORRELATION_TOLERANCE, Agreement, Difference, Pool
 from marklab.ns3.comparison import PeerComparison, Row
 from marklab.paths import REPOSITORY
 from marklab.tables import markdown
@@ -27,7 +30,7 @@ def table(comparison: PeerComparison) -> str:
     rows = [_cells(row) for row in comparison.rows]
     if comparison.correlation is not None:
         rows.append(["correlation of log FCT", f"{comparison.correlation:.4f}", *[""] * (2 * len(names))])
-    return "".join(f"{line}\n" for line in markdown.table(columns, rows, "l" + "r" * (len(columns) - 1)))
+    return _lines(columns, rows)
 
 
 def _cells(row: Row) -> list[str]:
@@ -45,6 +48,82 @@ def _percent(difference: float | None) -> str:
         return ""
     text = f"{100 * difference:+.1f} %"
     return f"**{text}**" if abs(difference) > NOTABLE else text
+
+
+# Flows that are shown of those whose times differ most.
+MOST_DIFFERENT = 10
+
+
+def agreement_tables(name: str, agreement: Agreement) -> dict[str, str]:
+    """Tables of a kept list, by their places in the page."""
+    tables = {name: _agreement(agreement), f"{name}-flows": _most_different(agreement.pool)}
+    return {**tables, f"{name}-stacks": _stacks(agreement)}
+
+
+def _agreement(agreement: Agreement) -> str:
+    rows = [_of_difference(each) for each in agreement.differences]
+    ours, own = agreement.pool.correlation, agreement.itself.correlation
+    close = _verdict(agreement.lacking_correlation <= CORRELATION_TOLERANCE)
+    rows += [
+        _counts("retransmissions", agreement.pool),
+        _counts("timeouts", agreement.pool),
+        ["correlation of log FCT", f"{ours:.4f}", "", "", "", ""],
+        [
+            "the same of the lab with itself, starts moved",
+            f"{own:.4f}",
+            "",
+            f"{ours - own:+.4f}",
+            "",
+            f"0.005: {close}",
+        ],
+    ]
+    columns = ["FCT, µs", "here", "ns-3", "difference", "95 % interval", "agrees within"]
+    return _lines(columns, rows)
+
+
+def _of_difference(each: Difference) -> list[str]:
+    tolerance = each.quantity.tolerance
+    within = "" if tolerance is None else f"{100 * tolerance:.0f} %: {_verdict(bool(each.is_agreement))}"
+    low, high = (f"{100 * bound:+.1f}" for bound in each.interval)
+    difference = f"{100 * each.relative:+.1f} %"
+    numbers = [_number(each.here_us), _number(each.there_us)]
+    return [each.quantity.name, *numbers, difference, f"{low} to {high} %", within]
+
+
+def _counts(name: str, pool: Pool) -> list[str]:
+    return [name, *(f"{int(side[name].sum()):,}" for side in (pool.here, pool.there)), "", "", ""]
+
+
+def _verdict(agrees: bool) -> str:
+    return "yes" if agrees else "**no**"
+
+
+def _most_different(pool: Pool) -> str:
+    rows = []
+    for at in pool.most_different(MOST_DIFFERENT):
+        here, there = ({name: int(column[at]) for name, column in side.items()} for side in (pool.here, pool.there))
+        pairs = (f"{here[name]}, {there[name]}" for name in ("retransmissions", "timeouts"))
+        times = (f"{side['fct_ns'] / 1e3:,.0f}" for side in (here, there))
+        flow = (pool.seeds[pool.seed[at]], pool.flow[at], f"{pool.size_bytes[at]:,}")
+        rows.append([*map(str, flow), *times, f"{np.exp(pool.log_ratio[at]):.2f}", *pairs])
+    columns = ["seed", "flow", "bytes", "here, µs", "ns-3, µs", "ratio", "retransmissions", "timeouts"]
+    return _lines(columns, rows)
+
+
+def _stacks(agreement: Agreement) -> str:
+    pools = {"profile `ns-3.37`": agreement.pool, **agreement.stacks}
+    shown = [each.quantity for each in agreement.differences if each.quantity.tolerance is not None]
+    rows = []
+    for name, pool in pools.items():
+        found = [pool.difference(quantity) for quantity in shown]
+        cells = [f"{100 * each.relative:+.1f} %" for each in found]
+        rows.append([name, *cells, f"{int(pool.here['retransmissions'].sum()):,}", f"{pool.correlation:.4f}"])
+    columns = ["stack here", *(quantity.name for quantity in shown), "retransmissions", "correlation of log FCT"]
+    return _lines(columns, rows)
+
+
+def _lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"{line}\n" for line in markdown.table(columns, rows, "l" + "r" * (len(columns) - 1)))
 
 
 def place(text: str, tables: Mapping[str, str]) -> str:

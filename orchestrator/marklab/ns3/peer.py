@@ -34,7 +34,7 @@ _CLIENT_PORTS, _FIRST_CLIENT_PORT, _FIRST_SERVER_PORT = 64_000, 1_024, 5_001
 # ns-3 buffers with numbers of 32 bits.
 LARGEST_FLOW_BYTES = 2**31 - 1
 
-_COLUMNS = ("flow", "fct_ns", "handshake_ns", "retransmits", "delivered_bytes")
+_COLUMNS = ("flow", "fct_ns", "handshake_ns", "retransmits", "timeouts", "delivered_bytes")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Played:
     """What ns-3 did with a flow list."""
 
     fct_ns: NDArray[np.int64]  # -1 where the flow did not finish
-    retransmissions: NDArray[np.int64]
+    retransmissions: NDArray[np.int64]  # of data segments and SYNs
+    timeouts: NDArray[np.int64]  # with data waiting
     summary: Mapping[str, float | str | None]
 
     def number(self, name: str) -> float:
@@ -131,7 +132,7 @@ def read(printed: str, rows: Path, flows: int) -> Played:
         raise RunFailed(f"{rows.name} has {len(listed)} rows for {flows} flows, or not in their order", remedy)
     try:
         fct = np.array([int(row["fct_ns"] or -1) for row in listed], dtype=np.int64)
-        again = np.array([int(row["retransmits"]) for row in listed], dtype=np.int64)
+        counts = [np.array([int(row[name]) for row in listed], dtype=np.int64) for name in ("retransmits", "timeouts")]
     except (TypeError, ValueError) as error:
         raise RunFailed(f"{rows.name} holds what is no number: {error}", remedy) from error
-    return Played(fct, again, summary)
+    return Played(fct, *counts, summary)

@@ -58,6 +58,8 @@ class Scenario(Model):
     ns3: Options = Field(min_length=1)
     # Other ways to run ns-3, by what is different about them: options on top.
     variants: dict[str, Options] = Field(default_factory=dict)
+    # Of kept lists: other stacks to run here as well (`transport.stack`), one after the other.
+    stacks: tuple[dict[str, Any], ...] = ()
     spec: SpecSettings
 
     @cached_property
@@ -76,6 +78,15 @@ class Scenario(Model):
         transport = self.spec.get("transport", "dctcp")
         named = {"control": transport} if isinstance(transport, str) else transport
         return {**LIKE_NS3, **self.spec, "transport": {**LIKE_NS3_TRANSPORT, **named}}
+
+    @property
+    def with_other_stacks(self) -> dict[str, Scenario]:
+        """The same on other stacks, by what is different about them."""
+        return {_name(stack): self._on(stack) for stack in self.stacks}
+
+    def _on(self, stack: Mapping[str, Any]) -> Scenario:
+        transport = {**self._settings["transport"], "stack": dict(stack)}
+        return Scenario(title=self.title, ns3=self.ns3, spec={**self.spec, "transport": transport})
 
     @property
     def peers(self) -> dict[str, Options]:
@@ -121,6 +132,12 @@ class Scenario(Model):
                 "delays of links, and flows that send as fast as they can",
             )
         return flows
+
+
+def _name(stack: Mapping[str, Any]) -> str:
+    changed = {name: value for name, value in stack.items() if name != "profile"}
+    texts = [f"`{name}`: {str(value).lower()}" for name, value in changed.items()]
+    return ", ".join(texts) or f"profile `{stack['profile']}`"
 
 
 def _refuse_what_ns3_lacks(spec: Spec) -> None:

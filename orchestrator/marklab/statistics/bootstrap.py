@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from marklab.statistics.randomness import Floats, integers, uniform
+from marklab.statistics.samples import Interval
 
 # Below so many seeds a side, resamples say little about the tails, and Student's t takes their place.
 FEWEST = 8
@@ -178,6 +179,18 @@ def _sizes(seeds: Seeds, estimates: Sequence[EstimatedDifference], count: int) -
         known = variance > np.array([(_ROUNDING * each.scale) ** 2 for each in some])
         sizes = np.abs(deviation) / np.sqrt(np.where(known, variance, 1.0))
         yield from np.where(known, sizes, np.inf).T
+
+
+def percentile_interval(values: Floats, confidence: float = 0.95) -> Interval:
+    """What the middle `confidence` of resampled estimates lie in."""
+    rest = (1 - confidence) / 2
+    low, high = np.quantile(values, [rest, 1 - rest])
+    return float(low), float(high)
+
+
+def seed_weights(seeds: Sequence[int], count: int) -> Floats:
+    """Parts of the seeds in each of `count` resamples of pairs, a row each."""
+    return _weights("pairs", seeds, count)
 
 
 def _weights(side: str, numbers: Sequence[int], count: int) -> Floats:
