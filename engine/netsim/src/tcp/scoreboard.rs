@@ -302,6 +302,10 @@ impl Scoreboard {
     fn find_by_time(&mut self, now: Time, window: Duration) -> Losses {
         let mut losses = Losses::default();
         let Rack { latest, rtt, .. } = self.rack;
+        // Without gaps, segments are in the order in which they were sent: if the first was sent late enough, all were.
+        if !self.has_gaps() && self.segments.front().is_none_or(|first| (first.sent, first.start) >= latest) {
+            return losses;
+        }
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
             let open = matches!(segment.state, State::InFlight | State::Resent | State::Probed);

@@ -471,15 +471,15 @@ impl Sender {
         let srtt = self.rtt.srtt().unwrap_or_default().nanos().max(1);
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let base = cwnd.max(self.board.pipe());
-        let ms = self.config.stack.kernel_ms().nanos();
-        (u128::from(base) * percent / 100 * u128::from(ms) / u128::from(srtt)) as u64
+        let share_ns = percent * self.config.stack.kernel_ms().nanos() / 100;
+        base.saturating_mul(share_ns) / srtt
     }
 
     /// Whether a NIC that has so many bytes of this connection takes more (see [`Stack::small_queues`]).
     pub fn may_queue(&self, nic_bytes: u64) -> bool {
-        let frame = u64::from(self.config.mss) * 2;
-        let room = self.bytes_per_ms().max(frame * TRUESIZE_PERCENT / 100);
-        !self.config.stack.small_queues || nic_bytes * TRUESIZE_PERCENT / 100 <= room
+        !self.config.stack.small_queues
+            || nic_bytes <= 2 * u64::from(self.config.mss)
+            || nic_bytes * TRUESIZE_PERCENT / 100 <= self.bytes_per_ms()
     }
 
     /// Bytes of the largest segment that Linux hands to a NIC: 1 ms at the sender's rate, and more on short paths
