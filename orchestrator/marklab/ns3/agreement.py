@@ -116,8 +116,7 @@ class Pool:
     @cached_property
     def correlation(self) -> float:
         """Of the logarithms of completion times."""
-        logs = [np.log(side["fct_ns"]) for side in (self.here, self.there)]
-        return float(np.corrcoef(*logs)[0, 1])
+        return float(np.corrcoef(np.log(self.here["fct_ns"]), np.log(self.there["fct_ns"]))[0, 1])
 
     def most_different(self, count: int) -> NDArray[np.intp]:
         """Places of the flows whose times differ most."""
