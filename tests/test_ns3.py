@@ -20,7 +20,7 @@ from marklab.errors import BadInput, MarklabError, RunFailed, SetupError
 from marklab.fabrics import Cell, Sim
 from marklab.ns3 import kept, peer
 from marklab.ns3.__main__ import main
-from marklab.ns3.agreement import Pool, Quantity, jittered, pool, run_here
+from marklab.ns3.agreement import Pool, Quantity, jittered, pool, ranges_us, run_here
 from marklab.ns3.comparison import PeerComparison, QueueReading, Side, compare
 from marklab.ns3.kept import FlowResults
 from marklab.ns3.page import PAGE, place, table
@@ -364,11 +364,27 @@ def test_a_percentile_is_of_all_seeds_together(small_list: Scenario) -> None:
 
 
 def test_jitter_moves_starts_and_keeps_order_and_sizes(small_list: Scenario) -> None:
-    before, after = small_list.experiment.flow_lists[1], jittered(small_list.experiment).flow_lists[1]
+    before = small_list.experiment.flow_lists[1]
+    after, again = (jittered(small_list.experiment, draw).flow_lists[1] for draw in (0, 1))
+    assert after.start_ns.tolist() != again.start_ns.tolist()
     moved = after.start_ns - before.start_ns
     assert 0 < moved.max() < 1_000
     assert (np.diff(after.start_ns.astype(np.int64)) >= 0).all()
     assert after.size_bytes.tolist() == before.size_bytes.tolist()
+
+
+def test_flows_that_differ_most_come_first_with_their_times_under_jitter(small_list: Scenario) -> None:
+    results = of_lab(small_list)
+    found = pool(
+        small_list, results, results | {2: replace(results[2], fct_ns=results[2].fct_ns * (1 + np.arange(30)))}
+    )
+    assert found.flow[found.most_different].tolist() == list(range(29, 19, -1))
+    ranges = ranges_us(small_list.experiment, found)
+    times_us = found.here["fct_ns"][found.most_different] / 1e3
+    assert (ranges[:, 0] <= ranges[:, 1]).all()
+    assert (ranges[:, 0] < ranges[:, 1]).any()
+    # Here a nanosecond decides nothing.
+    assert ranges.mean(axis=1) == pytest.approx(times_us, rel=0.05)
 
 
 def test_other_stacks_are_named_by_what_is_different(small_list: Scenario) -> None:

@@ -28,6 +28,8 @@ from marklab.traffic.flows import FlowList
 RESAMPLES = 2_000
 # Starts of flows move by less than this, to see what a difference without meaning makes of the results.
 JITTER_NS = 1_000
+# Of the flows that differ most, and so often are their starts moved.
+MOST_DIFFERENT, DRAWS = 10, 20
 # So much lower than the lab's own under jitter may the correlation with ns-3 be.
 CORRELATION_TOLERANCE = 0.005
 
@@ -116,12 +118,12 @@ class Pool:
     @cached_property
     def correlation(self) -> float:
         """Of the logarithms of completion times."""
-        logs = [np.log(side["fct_ns"]) for side in (self.here, self.there)]
-        return float(np.corrcoef(*logs)[0, 1])
+        return float(np.corrcoef(np.log(self.here["fct_ns"]), np.log(self.there["fct_ns"]))[0, 1])
 
-    def most_different(self, count: int) -> NDArray[np.intp]:
+    @cached_property
+    def most_different(self) -> NDArray[np.intp]:
         """Places of the flows whose times differ most."""
-        return np.argsort(-np.abs(self.log_ratio), kind="stable")[:count]
+        return np.argsort(-np.abs(self.log_ratio), kind="stable")[:MOST_DIFFERENT]
 
 
 def pool(scenario: Scenario, here: Mapping[int, FlowResults], there: Mapping[int, FlowResults]) -> Pool:
@@ -165,25 +167,40 @@ def _percentile(part: float) -> Estimate:
 
 def run_here(experiment: Experiment) -> dict[int, FlowResults]:
     """Run all lists in the lab."""
-    results = {}
-    for seed in experiment.flow_lists:
-        seen = Sim().run(Cell(experiment, experiment.schemes[0], seed), engine.new_watch())
-        counts = (seen.per_flow[name].astype(np.int64) for name in ("retransmissions", "timeouts"))
-        results[seed] = FlowResults(seen.fct_ns.astype(np.int64), *counts)
-    return results
+    return {seed: _run(experiment, seed) for seed in experiment.flow_lists}
 
 
-def jittered(experiment: Experiment) -> Experiment:
+def _run(experiment: Experiment, seed: int) -> FlowResults:
+    seen = Sim().run(Cell(experiment, experiment.schemes[0], seed), engine.new_watch())
+    counts = (seen.per_flow[name].astype(np.int64) for name in ("retransmissions", "timeouts"))
+    return FlowResults(seen.fct_ns.astype(np.int64), *counts)
+
+
+def jittered(experiment: Experiment, draw: int = 0) -> Experiment:
     """The same, but each flow starts up to `JITTER_NS` later. Flows keep their order, and with it their ports."""
     moved = replace(experiment)
     # Where a cached property has its value.
-    vars(moved)["flow_lists"] = {seed: _moved(flows, seed) for seed, flows in experiment.flow_lists.items()}
+    vars(moved)["flow_lists"] = {seed: _moved(flows, seed, draw) for seed, flows in experiment.flow_lists.items()}
     return moved
 
 
-def _moved(flows: FlowList, seed: int) -> FlowList:
-    later = integers(uniform(seed, "jitter of starts", len(flows)), JITTER_NS).astype(np.uint64)
+def _moved(flows: FlowList, seed: int, draw: int) -> FlowList:
+    count = len(flows)
+    drawn = uniform(seed, "jitter of starts", count * (draw + 1))[-count:]
+    later = integers(drawn, JITTER_NS).astype(np.uint64)
     return replace(flows, start_ns=np.maximum.accumulate(flows.start_ns + later))
+
+
+def ranges_us(experiment: Experiment, found: Pool) -> Floats:
+    """Of the flows that differ most, the shortest and the longest time here when starts are moved."""
+    seed, flow = (column[found.most_different] for column in (np.array(found.seeds)[found.seed], found.flow))
+    times = np.zeros((DRAWS, len(flow)))
+    for draw in range(DRAWS):
+        moved = jittered(experiment, draw)
+        for each in np.unique(seed):
+            of_seed = seed == each
+            times[draw, of_seed] = _run(moved, int(each)).fct_ns[flow[of_seed]] / 1e3
+    return np.stack([times.min(axis=0), times.max(axis=0)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -192,6 +209,7 @@ class Agreement:
 
     pool: Pool
     itself: Pool
+    ranges_us: Floats  # of the flows that differ most, under jitter
     stacks: Mapping[str, Pool]
 
     @cached_property
@@ -212,4 +230,5 @@ def agree(scenario: Scenario, there: Mapping[int, FlowResults]) -> Agreement:
     stacks = {
         name: pool(scenario, run_here(other.experiment), there) for name, other in scenario.with_other_stacks.items()
     }
-    return Agreement(pool(scenario, here, there), pool(scenario, itself, here), stacks)
+    found = pool(scenario, here, there)
+    return Agreement(found, pool(scenario, itself, here), ranges_us(scenario.experiment, found), stacks)

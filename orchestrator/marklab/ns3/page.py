@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from marklab.errors import BadInput
 from marklab.ns3.agreement import CORRELATION_TOLERANCE, Agreement, Difference, Pool
 from marklab.ns3.comparison import PeerComparison, Row
@@ -50,13 +48,9 @@ def _percent(difference: float | None) -> str:
     return f"**{text}**" if abs(difference) > NOTABLE else text
 
 
-# Flows that are shown of those whose times differ most.
-MOST_DIFFERENT = 10
-
-
 def agreement_tables(name: str, agreement: Agreement) -> dict[str, str]:
     """Tables of a kept list, by their places in the page."""
-    tables = {name: _agreement(agreement), f"{name}-flows": _most_different(agreement.pool)}
+    tables = {name: _agreement(agreement), f"{name}-flows": _most_different(agreement)}
     return {**tables, f"{name}-stacks": _stacks(agreement)}
 
 
@@ -98,15 +92,15 @@ def _verdict(agrees: bool) -> str:
     return "yes" if agrees else "**no**"
 
 
-def _most_different(pool: Pool) -> str:
-    rows = []
-    for at in pool.most_different(MOST_DIFFERENT):
+def _most_different(agreement: Agreement) -> str:
+    pool, rows = agreement.pool, []
+    for at, (least, most) in zip(pool.most_different, agreement.ranges_us, strict=True):
         here, there = ({name: int(column[at]) for name, column in side.items()} for side in (pool.here, pool.there))
         pairs = (f"{here[name]}, {there[name]}" for name in ("retransmissions", "timeouts"))
         times = (f"{side['fct_ns'] / 1e3:,.0f}" for side in (here, there))
         flow = (pool.seeds[pool.seed[at]], pool.flow[at], f"{pool.size_bytes[at]:,}")
-        rows.append([*map(str, flow), *times, f"{np.exp(pool.log_ratio[at]):.2f}", *pairs])
-    columns = ["seed", "flow", "bytes", "here, µs", "ns-3, µs", "ratio", "retransmissions", "timeouts"]
+        rows.append([*map(str, flow), *times, f"{least:,.0f} to {most:,.0f}", *pairs])
+    columns = ["seed", "flow", "bytes", "here, µs", "ns-3, µs", "here, starts moved", "retransmissions", "timeouts"]
     return _lines(columns, rows)
 
 

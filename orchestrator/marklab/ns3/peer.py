@@ -132,7 +132,9 @@ def read(printed: str, rows: Path, flows: int) -> Played:
         raise RunFailed(f"{rows.name} has {len(listed)} rows for {flows} flows, or not in their order", remedy)
     try:
         fct = np.array([int(row["fct_ns"] or -1) for row in listed], dtype=np.int64)
-        counts = [np.array([int(row[name]) for row in listed], dtype=np.int64) for name in ("retransmits", "timeouts")]
+        again, timeouts = (
+            np.array([int(row[name]) for row in listed], dtype=np.int64) for name in ("retransmits", "timeouts")
+        )
     except (TypeError, ValueError) as error:
         raise RunFailed(f"{rows.name} holds what is no number: {error}", remedy) from error
-    return Played(fct, *counts, summary)
+    return Played(fct, again, timeouts, summary)

@@ -174,7 +174,7 @@ mod tests {
     fn growth_counts_the_window_or_whole_segments_of_it() {
         for (growth, windows) in [
             (Growth::Rfc3465, [4_500, 4_500, 4_500, 4_500, 5_500, 2_500, 2_500, 3_500]),
-            (Growth::Ns3, [4_500, 4_500, 4_500, 5_500, 5_500, 2_500, 3_500, 3_500]),
+            (Growth::Ns3, [4_500, 4_500, 4_500, 5_500, 5_500, 3_500, 3_500, 3_500]),
         ] {
             let mut window = Window { cwnd: 4_500, ssthresh: 0, growth, ..Window::new(1000, 10) };
             let mut seen = Vec::new();

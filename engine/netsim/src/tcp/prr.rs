@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(prr.on_ack(marked, 5_500, 10_000, 1000), Some(10_650));
         assert_eq!(prr.on_ack(marked, 5_500, 5_000, 1000), Some(5_500));
         assert_eq!(prr.on_ack(marked, 5_500, 3_000, 1000), Some(4_000)); // as much as arrived, though less was sent
-        assert_eq!(prr.on_ack(Progress { repairing: true, ..marked }, 9_500, 3_000, 1000), Some(8_000));
+        assert_eq!(prr.on_ack(Progress { repairing: true, ..marked }, 9_500, 3_000, 1000), Some(9_000)); // six arrived, one left, and one more
     }
 
     /// 20 segments of a window of 300 kB, of which half is to go: 30,000 * 150,000 is more than 2^32.
