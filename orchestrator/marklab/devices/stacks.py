@@ -34,6 +34,8 @@ _RFC: Mapping[str, Any] = {
     "undo": False,
     "validation": "full",
     "window_unit": "bytes",
+    "growth": "bytes",
+    "pipe": "rfc6675",
     "loss_base": "flight",
     "min_window": 2,
     "idle": "rfc5681",
@@ -56,6 +58,8 @@ _LINUX: Mapping[str, Any] = {
     "undo": True,
     "validation": "linux",
     "window_unit": "segments",
+    "growth": "bytes",
+    "pipe": "rfc6675",
     "loss_base": "cwnd",
     "min_window": 2,
     "idle": "rfc2861",
@@ -78,6 +82,8 @@ _RFC_SOURCES: Mapping[str, str] = {
     "undo": "optional in RFC 5682 and RFC 3708",
     "validation": "RFC 7661 in spirit",
     "window_unit": "RFC 5681 section 2; RFC 3465",
+    "growth": "RFC 3465",
+    "pipe": "RFC 6675 section 4",
     "loss_base": "RFC 5681 equation 4",
     "min_window": "RFC 5681 equation 4",
     "idle": "RFC 5681 section 4.1",
@@ -100,6 +106,8 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "validation": "net/ipv4/tcp_output.c, tcp_cwnd_validate; include/net/tcp.h, tcp_is_cwnd_limited",
     "undo": "net/ipv4/tcp_input.c, tcp_process_loss and tcp_try_undo_dsack, without timestamps",
     "window_unit": "include/net/tcp.h, tcp_snd_cwnd: packets",
+    "growth": "net/ipv4/tcp_cong.c, tcp_slow_start and tcp_cong_avoid_ai",
+    "pipe": "include/net/tcp.h, tcp_packets_in_flight",
     "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart; tcp_cwnd_application_limited; RFC 2861 section 3",
@@ -115,8 +123,70 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
 }
 
+# Where Linux 4.9 does something else that has no setting, docs/stacks.md says so.
+_LINUX_4_9: Mapping[str, Any] = {**_LINUX, "syn_timeouts": "exponential"}
+
+_LINUX_4_9_SOURCES: Mapping[str, str] = {
+    "recovery": "net/ipv4/tcp_input.c, tcp_cwnd_reduction",
+    "loss_detection": "net/ipv4/tcp_recovery.c, tcp_rack_mark_lost; net/ipv4/tcp_input.c, tcp_update_scoreboard",
+    "tail_loss_probe": "net/ipv4/tcp_output.c, tcp_schedule_loss_probe",
+    "undo": "net/ipv4/tcp_input.c, tcp_process_loss and tcp_try_undo_dsack",
+    "validation": "include/net/tcp.h, tcp_is_cwnd_limited: max_packets_out",
+    "window_unit": "include/linux/tcp.h, snd_cwnd: packets",
+    "growth": "net/ipv4/tcp_cong.c, tcp_slow_start and tcp_cong_avoid_ai",
+    "pipe": "include/net/tcp.h, tcp_packets_in_flight",
+    "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart and tcp_cwnd_application_limited",
+    "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
+    "initial_alpha": "net/ipv4/tcp_dctcp.c, dctcp_alpha_on_init",
+    "linux_alpha": "net/ipv4/tcp_dctcp.c, dctcp_update_alpha, which counts bytes",
+    "quick_acks": "net/ipv4/tcp_input.c, tcp_grow_window; the number is that of Linux 6.18",
+    "dsack": "net.ipv4.tcp_dsack = 1",
+    "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
+    "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "clock_dilation": "the network is as fast as it is",
+    "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
+    "syn_timeouts": "net/ipv4/tcp_timer.c, retransmits_timed_out and tcp_retransmit_timer",
+}
+
+_NS_2: Mapping[str, Any] = {
+    **_RFC,
+    "loss_detection": "holes",
+    "growth": "acks",
+    "pipe": "acks",
+    "loss_base": "cwnd",
+    "min_window": 1,
+}
+
+_NS_2_SOURCES: Mapping[str, str] = {
+    "recovery": "tcp/tcp-full.cc, SackFullTcpAgent::dupack_action; tcp/tcp.cc, slowdown",
+    "loss_detection": "tcp/tcp-full.cc, SackFullTcpAgent::nxt_tseq",
+    "tail_loss_probe": "not there",
+    "undo": "not there in FullTcp; tcp/tcp.cc, frto_enabled_ = 0",
+    "validation": "not there: tcp/tcp.cc, opencwnd, up to window_",
+    "window_unit": "tcp/tcp.cc, windowd: segments and fractions of them",
+    "growth": "tcp/tcp.cc, opencwnd; tcp/tcp-full.cc, recv: not with an echo",
+    "pipe": "tcp/tcp-full.cc, SackFullTcpAgent::send_allowed, pack_action and FullTcpAgent::recv",
+    "loss_base": "tcp/tcp.cc, slowdown: windowd",
+    "min_window": "tcp/tcp.cc, slowdown: of cwnd_; of ssthresh_ 2",
+    "idle": "tcp/tcp-full.cc, FullTcpAgent::foutput: idle_restart, CLOSE_CWND_INIT",
+    "rto_estimator": "tcp/tcp.cc, rtt_update and rtt_timeout, in ticks of tcpTick_",
+    "initial_alpha": "no DCTCP; RFC 8257 section 4.2",
+    "linux_alpha": "no DCTCP; RFC 8257 section 3.3",
+    "quick_acks": "tcl/lib/ns-default.tcl, spa_thresh_ = 0",
+    "dsack": "not there: tcp/tcp-full.cc, SackFullTcpAgent::build_options",
+    "tso_defer": "not there",
+    "small_queues": "not there",
+    "clock_dilation": "no constants in ms that matter here",
+    "repeated_echo": "tcp/tcp.cc, TcpAgent::ecn: recover_",
+    "syn_timeouts": "tcp/tcp.cc, rtt_backoff",
+}
+
 PROFILES: Mapping[str, Profile] = {
     "linux": Profile("Linux 6.18", _LINUX, _LINUX_SOURCES, "the kernel at hand, by scripts"),
+    "linux-4.9": Profile("Linux 4.9", _LINUX_4_9, _LINUX_4_9_SOURCES, "nothing: from its source, not run"),
+    "ns-2": Profile("ns-2.35, Agent/TCP/FullTcp/Sack", _NS_2, _NS_2_SOURCES, "Debian's ns2 2.35, by scripts"),
     "rfc": Profile(
         "the RFCs, without what they leave optional", _RFC, _RFC_SOURCES, "a second implementation in tests/"
     ),
@@ -131,11 +201,13 @@ class Stack(Model):
 
     profile: str = DEFAULT_PROFILE
     recovery: Literal["rfc6675", "prr"] = Field(description="how the window comes down to ssthresh")
-    loss_detection: Literal["dupthresh", "rack"] = Field(description="how losses are found before a timeout")
+    loss_detection: Literal["dupthresh", "rack", "holes"] = Field(description="how losses are found before a timeout")
     tail_loss_probe: bool = Field(description="the tail of the data is probed before a timeout")
     undo: bool = Field(description="reductions that were spurious are taken back (F-RTO, D-SACK)")
     validation: Literal["full", "linux"] = Field(description="when transport.cwnd_validation lets a window grow")
     window_unit: Literal["bytes", "segments"] = Field(description="what windows count")
+    growth: Literal["bytes", "acks"] = Field(description="what an acknowledgement grows a window by")
+    pipe: Literal["rfc6675", "acks"] = Field(description="what counts as in the network")
     loss_base: Literal["flight", "cwnd"] = Field(description="what a loss halves")
     min_window: int = Field(ge=1, le=1000, description="segments, after a reduction")
     idle: Literal["rfc5681", "rfc2861"] = Field(description="how transport.idle_restart restarts a window")

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,21 @@ from marklab.errors import RunFailed, SetupError
 from marklab.hosts.bottleneck import SEGMENT_NS
 from marklab.hosts.capture import Captured, Packet
 from marklab.hosts.rounds import FlowSeen, flow_seen
-from marklab.hosts.script import Case, Happening, Match, transport_of
+from marklab.hosts.script import SCRIPTS, Case, Happening, Match, transport_of
 from marklab.hosts.simulated import CaseSeen, size_bytes
 
 # Of simulated hosts in a comparison. ns-2 does not look whether a window was used before it grows.
-SETTINGS: Mapping[str, Any] = {"stack.profile": "rfc", "stack.quick_acks": 0, "cwnd_validation": False}
+SETTINGS: Mapping[str, Any] = {"stack.profile": "ns-2", "stack.quick_acks": 0, "cwnd_validation": False}
+RELEASE = "ns-2.35"
 CONTROLS = ("reno", "ecn-star")
+RECORDING = SCRIPTS.parent / "script-results-ns2.json"
+DIFFERENCES = SCRIPTS.parent / "script-differences-ns2.yaml"
 
 _HEADER_BYTES = 40
 _SECONDS = 60
 _FIN, _SYN = 1, 2
+# Directions, where they lead, and what may happen there. All packets pass a model that marks, and then one that drops.
+_MODELS = (("data", "receiver", "drop"), ("data", "receiver", "mark"), ("acks", "sender", "drop"))
 # ns-2 numbers nodes as they are made.
 _RECEIVER = "2"
 _NS = 10**9
@@ -61,7 +66,9 @@ proc happen {{to marks numbers}} {{
     $model unit pkt
     $model droplist $numbers
     $model drop-target [new Agent/Null]
-    $ns link-lossmodel $model $switch $to
+    set line [[$ns link $switch $to] link]
+    $model target [$line target]
+    $line target $model
 }}
 foreach {{name value}} {{{settings}}} {{ Agent/TCP set $name $value }}
 foreach {{name value}} {{{full_settings}}} {{ Agent/TCP/FullTcp set $name $value }}
@@ -161,6 +168,8 @@ def _passed(case: Case, transport: Transport, done: Mapping[_Numbered, str]) -> 
             raise RunFailed(f"ns-2 failed with {case}:\n{ran.stderr.strip()}")
         packets = [_packet(line.split()) for line in trace.read_text(encoding="utf-8").splitlines() if line[0] == "+"]
     counted: Counter[Any] = Counter()
+    begin_ns = packets[0].time_ns
+    packets = [replace(packet, time_ns=packet.time_ns - begin_ns) for packet in packets]
     return [_count(packet, counted, transport.mss_bytes) for packet in packets]
 
 
@@ -186,7 +195,7 @@ def _count(packet: Packet, counted: Counter[Any], mss_bytes: int) -> _Passed:
 
 
 def _packet(fields: Sequence[str]) -> Packet:
-    """A packet of a line of a trace, which begins as the flow begins."""
+    """A packet of a line of a trace."""
     _, time, _, target, _, size, marks, _, _, _, sequence, _, ack, flags, header, _ = fields
     is_data = target == _RECEIVER
     syn = bool(int(flags, 16) & _SYN)
@@ -226,7 +235,7 @@ def _tcl(case: Case, transport: Transport, trace: Path, done: Mapping[_Numbered,
             segsize_=transport.mss_bytes, segsperack_=transport.ack_every, interval_=transport.ack_delay_ns / _NS
         ),
     )
-    for direction, target, action in (("data", "receiver", "mark"), ("data", "receiver", "drop"), ("acks", "sender", "drop")):
+    for direction, target, action in _MODELS:
         chosen = sorted(number for (of, number), what in done.items() if (of, what) == (direction, action))
         if chosen:
             numbers = " ".join(map(str, chosen))
@@ -244,6 +253,6 @@ def _check_writes(case: Case, packets: Sequence[Packet], mss_bytes: int) -> None
     """Refuse a script whose writes would wait for each other: ns-2 takes them at their times."""
     written = 0
     for write in case.script.written:
-        if any(not each.is_data and each.ack < written for each in packets if each.time_ns > write.at_ns and not each.syn):
+        if any(not each.is_data and each.ack < written for each in packets if each.time_ns > write.at_ns - case.script.rtt_ns // 4 and not each.syn):
             raise RunFailed(f"{case}: a write begins before the one before it has been acknowledged")
         written += write.segments * mss_bytes

@@ -3,6 +3,8 @@
 
 use marklab_units::Duration;
 
+use super::stack::Growth;
+
 mod dctcp;
 mod delay;
 mod ecn_star;
@@ -28,17 +30,27 @@ pub struct Window {
     pub unit: u64,
     /// Smallest window after a reduction.
     pub smallest: u64,
+    /// What an acknowledgement grows it by.
+    pub growth: Growth,
 }
 
 impl Window {
     /// A window of bytes in slow start. A reduction leaves two segments or more.
     pub fn new(mss: u64, initial_segments: u64) -> Window {
-        Window { cwnd: mss * initial_segments, ssthresh: u64::MAX, mss, bytes_acked: 0, unit: 1, smallest: 2 * mss }
+        let growth = Growth::default();
+        let cwnd = mss * initial_segments;
+        Window { cwnd, ssthresh: u64::MAX, mss, bytes_acked: 0, unit: 1, smallest: 2 * mss, growth }
     }
 
     /// Grows the window by slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465). Slow start ends
     /// at the threshold; in congestion avoidance, the window grows by one segment per window of acknowledged bytes.
+    /// Windows that count acknowledgements grow as [`Growth::Acks`] says.
     pub fn grow_reno(&mut self, acked: u64) {
+        if self.growth == Growth::Acks {
+            let slow_start = self.cwnd < self.ssthresh;
+            self.cwnd += if slow_start { self.mss } else { self.mss * self.mss / self.cwnd.max(1) };
+            return;
+        }
         let slow_start = acked.min(self.ssthresh.saturating_sub(self.cwnd));
         self.cwnd += slow_start;
         if slow_start == acked {

@@ -8,7 +8,9 @@ use super::congestion::{Acked, CongestionControl, Window};
 use super::prr::{Progress, Prr};
 use super::rtt::{RtoConfig, RttEstimator};
 use super::scoreboard::{Change, Losses, Report, Scoreboard};
-use super::stack::{IdleRestart, LossBase, LossDetection, Recovery, RtoEstimator, Stack, Validation, WindowUnit};
+use super::stack::{
+    Growth, IdleRestart, LossBase, LossDetection, Pipe, Recovery, RtoEstimator, Stack, Validation, WindowUnit,
+};
 
 /// Settings of a sender that do not depend on its congestion control.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,7 +37,7 @@ impl SenderConfig {
             WindowUnit::Segments => mss,
         };
         let smallest = mss * u64::from(self.stack.min_window);
-        Window { unit, smallest, ..Window::new(mss, self.initial_window.into()) }
+        Window { unit, smallest, growth: self.stack.growth, ..Window::new(mss, self.initial_window.into()) }
     }
 }
 
@@ -209,6 +211,8 @@ pub struct Sender {
     /// End of the data that were sent when the state was entered.
     high_seq: u64,
     prr: Prr,
+    /// What is in the network in a recovery, if acknowledgements are counted ([`Pipe::Acks`]).
+    ack_pipe: u64,
     undo: Option<Undo>,
     frto: Frto,
     probe: Option<Probe>,
@@ -244,6 +248,7 @@ impl Sender {
             state: CaState::Open,
             high_seq: 0,
             prr: Prr::default(),
+            ack_pipe: 0,
             undo: None,
             frto: Frto::Off,
             probe: None,
@@ -354,6 +359,7 @@ impl Sender {
         if self.is_reducing() {
             self.prr.sent(self.board.weight(len));
         }
+        self.ack_pipe += self.board.weight(len);
         if self.timer.is_none() {
             self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         }
@@ -396,8 +402,10 @@ impl Sender {
     }
 
     fn next_lost(&mut self, now: Time) -> Option<Outgoing> {
-        let weight = self.board.next_lost()?;
-        if !std::mem::take(&mut self.fast_retransmit) && !self.fits(weight) {
+        let (start, weight) = self.board.next_lost()?;
+        if std::mem::take(&mut self.fast_retransmit) {
+            self.ack_pipe = self.ack_pipe.saturating_sub(weight); // counted already
+        } else if !self.fits(start, weight) {
             return None;
         }
         let (offset, len, first) = self.board.resend(now)?;
@@ -426,7 +434,7 @@ impl Sender {
         if self.board.has_lost() && self.frto != Frto::New {
             return None;
         }
-        if !self.fits(self.board.weight(len)) {
+        if !self.fits(self.snd_nxt, self.board.weight(len)) {
             self.usage.pending = true;
             return None;
         }
@@ -520,10 +528,20 @@ impl Sender {
         if sent { None } else { self.next_lost(now) }
     }
 
-    /// Whether the window has room; one segment may always be in flight.
-    fn fits(&self, weight: u64) -> bool {
-        let pipe = self.board.pipe();
+    /// Whether the window has room for a segment that begins there; one segment may always be in flight.
+    fn fits(&self, start: u64, weight: u64) -> bool {
+        let pipe = match (self.config.stack.pipe, self.state) {
+            (Pipe::Rfc6675, _) => self.board.pipe(),
+            (Pipe::Acks, CaState::Recovery) => self.ack_pipe,
+            (Pipe::Acks, _) => start - self.snd_una,
+        };
         pipe == 0 || pipe + weight <= self.window.cwnd
+    }
+
+    /// Counts an acknowledgement in a recovery: a segment has arrived, and if it advances, so has one that was lost.
+    fn count_ack(&mut self, acked: u64) {
+        let arrived = if acked > 0 { 2 } else { 1 };
+        self.ack_pipe = self.ack_pipe.saturating_sub(arrived * self.window.mss);
     }
 
     // Window validation
@@ -606,6 +624,7 @@ impl Sender {
         if acked > 0 {
             self.timeouts = 0;
         }
+        self.count_ack(acked);
         let news = News { now, acked, change, congested, full, after_timeout: self.state == CaState::Loss };
         let plain = self.state == CaState::Open && !congested && event.sacks.is_empty() && self.probe.is_none();
         let losses = if plain && !self.board.has_gaps() { Losses::default() } else { self.alert(&news) };
@@ -636,7 +655,8 @@ impl Sender {
 
     /// The window grows, or comes down to the threshold.
     fn adjust_window(&mut self, news: &News, losses: &Losses) {
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+        let grows = self.state == CaState::Cwr && self.config.stack.growth == Growth::Acks && !news.congested;
+        if self.is_reducing() && !grows {
             if self.config.stack.recovery == Recovery::Prr {
                 let progress = Progress { delivered: news.change.delivered, safe: news.acked > 0 && losses.lost == 0 };
                 let Window { ssthresh, mss, .. } = self.window;
@@ -788,6 +808,7 @@ impl Sender {
         }
         self.stats.fast_recoveries += 1;
         self.fast_retransmit = self.board.has_lost();
+        self.ack_pipe = self.board.not_sacked();
         self.state = CaState::Recovery;
     }
 

@@ -21,6 +21,10 @@ pub struct Stack {
     pub validation: Validation,
     /// What windows count.
     pub window_unit: WindowUnit,
+    /// What an acknowledgement grows a window by.
+    pub growth: Growth,
+    /// What counts as in the network.
+    pub pipe: Pipe,
     /// What a loss halves.
     pub loss_base: LossBase,
     /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2).
@@ -104,6 +108,8 @@ impl Default for Stack {
             undo: false,
             validation: Validation::default(),
             window_unit: WindowUnit::default(),
+            growth: Growth::default(),
+            pipe: Pipe::default(),
             loss_base: LossBase::default(),
             min_window: 2,
             idle_restart: IdleRestart::default(),
@@ -143,6 +149,9 @@ pub enum LossDetection {
     /// A segment sent later has arrived, and the reordering window has passed (RFC 8985, as in Linux: no window from
     /// three acknowledged segments on, and a quarter of the shortest round trip below).
     Rack,
+    /// Three segments were acknowledged selectively: all holes below the highest of these are lost, and in a recovery so
+    /// are new ones. A retransmission that is lost waits for a timeout (ns-2's `SackFullTcpAgent::nxt_tseq`).
+    Holes,
 }
 
 /// The window of a connection that was idle for longer than a timeout.
@@ -178,6 +187,30 @@ pub enum WindowUnit {
     Bytes,
     /// Segments, short ones like full ones, as in Linux.
     Segments,
+}
+
+/// What an acknowledgement grows a window by.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// By the bytes that it acknowledges (RFC 3465), unless a reduction is under way.
+    #[default]
+    Bytes,
+    /// By a segment in slow start, and by `mss * mss / cwnd` above, whatever it acknowledges (RFC 5681 equation 3; ns-2's
+    /// `TcpAgent::opencwnd`). After marks, any acknowledgement without an echo does.
+    Acks,
+}
+
+/// What counts as in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pipe {
+    /// What was neither acknowledged, in order or selectively, nor found lost (RFC 6675 section 4).
+    #[default]
+    Rfc6675,
+    /// What was not acknowledged in order: nothing leaves before a recovery begins. In a recovery, a segment less for each
+    /// acknowledgement, and two for one that advances (ns-2's `SackFullTcpAgent`).
+    Acks,
 }
 
 /// Flight or window that a loss halves.
