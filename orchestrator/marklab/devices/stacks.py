@@ -37,6 +37,7 @@ _RFC: Mapping[str, Any] = {
     "growth": "bytes",
     "pipe": "rfc6675",
     "loss_base": "flight",
+    "timeouts_halve_again": False,
     "min_window": 2,
     "idle": "rfc5681",
     "rto_estimator": "rfc6298",
@@ -61,6 +62,7 @@ _LINUX: Mapping[str, Any] = {
     "growth": "bytes",
     "pipe": "rfc6675",
     "loss_base": "cwnd",
+    "timeouts_halve_again": False,
     "min_window": 2,
     "idle": "rfc2861",
     "rto_estimator": "linux",
@@ -85,6 +87,7 @@ _RFC_SOURCES: Mapping[str, str] = {
     "growth": "RFC 3465",
     "pipe": "RFC 6675 section 4",
     "loss_base": "RFC 5681 equation 4",
+    "timeouts_halve_again": "RFC 5681 section 3.1",
     "min_window": "RFC 5681 equation 4",
     "idle": "RFC 5681 section 4.1",
     "rto_estimator": "RFC 6298 section 2",
@@ -109,6 +112,7 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "growth": "net/ipv4/tcp_cong.c, tcp_slow_start and tcp_cong_avoid_ai",
     "pipe": "include/net/tcp.h, tcp_packets_in_flight",
     "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "timeouts_halve_again": "net/ipv4/tcp_input.c, tcp_enter_loss",
     "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart; tcp_cwnd_application_limited; RFC 2861 section 3",
     "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
@@ -136,6 +140,7 @@ _LINUX_4_9_SOURCES: Mapping[str, str] = {
     "growth": "net/ipv4/tcp_cong.c, tcp_slow_start and tcp_cong_avoid_ai",
     "pipe": "include/net/tcp.h, tcp_packets_in_flight",
     "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "timeouts_halve_again": "net/ipv4/tcp_input.c, tcp_enter_loss",
     "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart and tcp_cwnd_application_limited",
     "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
@@ -156,6 +161,7 @@ _NS_2: Mapping[str, Any] = {
     "growth": "acks",
     "pipe": "acks",
     "loss_base": "cwnd",
+    "timeouts_halve_again": True,
     "min_window": 1,
 }
 
@@ -169,6 +175,7 @@ _NS_2_SOURCES: Mapping[str, str] = {
     "growth": "tcp/tcp.cc, opencwnd; tcp/tcp-full.cc, recv: not with an echo",
     "pipe": "tcp/tcp-full.cc, SackFullTcpAgent::send_allowed, pack_action and FullTcpAgent::recv",
     "loss_base": "tcp/tcp.cc, slowdown: windowd",
+    "timeouts_halve_again": "tcp/tcp-full.cc, FullTcpAgent::timeout_action",
     "min_window": "tcp/tcp.cc, slowdown: of cwnd_; of ssthresh_ 2",
     "idle": "tcp/tcp-full.cc, FullTcpAgent::foutput: idle_restart, CLOSE_CWND_INIT",
     "rto_estimator": "tcp/tcp.cc, rtt_update and rtt_timeout, in ticks of tcpTick_",
@@ -209,6 +216,7 @@ class Stack(Model):
     growth: Literal["bytes", "acks"] = Field(description="what an acknowledgement grows a window by")
     pipe: Literal["rfc6675", "acks"] = Field(description="what counts as in the network")
     loss_base: Literal["flight", "cwnd"] = Field(description="what a loss halves")
+    timeouts_halve_again: bool = Field(description="a timeout halves again what is being repaired")
     min_window: int = Field(ge=1, le=1000, description="segments, after a reduction")
     idle: Literal["rfc5681", "rfc2861"] = Field(description="how transport.idle_restart restarts a window")
     rto_estimator: Literal["rfc6298", "linux"] = Field(description="how samples become a timeout")

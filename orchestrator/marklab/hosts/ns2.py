@@ -20,7 +20,7 @@ from marklab.devices.hosts import Transport
 from marklab.errors import RunFailed, SetupError
 from marklab.hosts.bottleneck import SEGMENT_NS
 from marklab.hosts.capture import Captured, Packet
-from marklab.hosts.rounds import FlowSeen, flow_seen
+from marklab.hosts.rounds import flow_seen
 from marklab.hosts.script import SCRIPTS, Case, Happening, Match, transport_of
 from marklab.hosts.simulated import CaseSeen, size_bytes
 
@@ -253,6 +253,10 @@ def _check_writes(case: Case, packets: Sequence[Packet], mss_bytes: int) -> None
     """Refuse a script whose writes would wait for each other: ns-2 takes them at their times."""
     written = 0
     for write in case.script.written:
-        if any(not each.is_data and each.ack < written for each in packets if each.time_ns > write.at_ns - case.script.rtt_ns // 4 and not each.syn):
+        if any(
+            not each.is_data and each.ack < written
+            for each in packets
+            if each.time_ns > write.at_ns - case.script.rtt_ns // 4 and not each.syn
+        ):
             raise RunFailed(f"{case}: a write begins before the one before it has been acknowledged")
         written += write.segments * mss_bytes

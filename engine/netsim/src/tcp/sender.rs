@@ -588,6 +588,9 @@ impl Sender {
     }
 
     fn may_grow(&self, news: &News) -> bool {
+        if self.config.stack.growth == Growth::Acks && self.window.cwnd >= self.config.receive_window {
+            return false;
+        }
         !self.config.cwnd_validation
             || match self.config.stack.validation {
                 Validation::Full => news.full,
@@ -697,7 +700,8 @@ impl Sender {
             CaState::Recovery => false,
             // Linux: a retransmission that is lost as well begins a recovery.
             CaState::Loss => losses.again && self.config.stack.loss_detection == LossDetection::Rack,
-            CaState::Open | CaState::Disorder | CaState::Cwr => self.board.is_repairing(),
+            CaState::Cwr => self.board.is_repairing(),
+            CaState::Open | CaState::Disorder => self.board.is_repairing() && !self.is_of_last_reduction(),
         };
         if repair {
             self.enter_recovery(news.congested, news.acked);
@@ -729,6 +733,12 @@ impl Sender {
     /// exactly the data before the segment with CWR.
     fn is_news(&self) -> bool {
         self.config.stack.repeated_echo || self.answered.is_none_or(|answered| self.snd_una > answered)
+    }
+
+    /// Whether no later data were acknowledged than those before the last reduction. ns-2 does not repair losses then
+    /// (`dupack_action`: `highest_ack_ > recover_`).
+    fn is_of_last_reduction(&self) -> bool {
+        self.config.stack.loss_detection == LossDetection::Holes && self.high_seq > 0 && self.snd_una <= self.high_seq
     }
 
     /// Ends a reduction if its data are acknowledged.
@@ -782,7 +792,9 @@ impl Sender {
     fn enter_recovery(&mut self, marked: bool, acked: u64) {
         let Window { cwnd, .. } = self.window;
         // RFC 3168 section 6.1.2: if the segment with CWR is lost, the window is reduced again. Linux does not.
-        let within = self.snd_una < self.high_seq || self.config.stack.recovery == Recovery::Prr;
+        let within = self.snd_una < self.high_seq
+            || self.config.stack.recovery == Recovery::Prr
+            || self.is_of_last_reduction();
         let reduced = self.state == CaState::Cwr && within;
         let kept = (!reduced && !marked).then(|| self.ssthresh_kept());
         self.undo = self.config.stack.undo.then(|| self.new_undo(cwnd, kept));
@@ -840,6 +852,7 @@ impl Sender {
     /// or are being repaired, the threshold stays.
     fn enter_loss(&mut self, now: Time) {
         let again = match self.state {
+            _ if self.config.stack.timeouts_halve_again => false,
             CaState::Open | CaState::Disorder => false,
             CaState::Loss if self.timeouts == 0 => false,
             _ => self.snd_una < self.high_seq,

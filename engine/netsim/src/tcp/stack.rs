@@ -27,6 +27,8 @@ pub struct Stack {
     pub pipe: Pipe,
     /// What a loss halves.
     pub loss_base: LossBase,
+    /// Whether a timeout halves again what is being repaired. RFC 5681 section 3.1 and Linux keep the threshold.
+    pub timeouts_halve_again: bool,
     /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2).
     pub min_window: u32,
     /// The window after a pause longer than a timeout.
@@ -111,6 +113,7 @@ impl Default for Stack {
             growth: Growth::default(),
             pipe: Pipe::default(),
             loss_base: LossBase::default(),
+            timeouts_halve_again: false,
             min_window: 2,
             idle_restart: IdleRestart::default(),
             rto_estimator: RtoEstimator::default(),
@@ -150,7 +153,8 @@ pub enum LossDetection {
     /// three acknowledged segments on, and a quarter of the shortest round trip below).
     Rack,
     /// Three segments were acknowledged selectively: all holes below the highest of these are lost, and in a recovery so
-    /// are new ones. A retransmission that is lost waits for a timeout (ns-2's `SackFullTcpAgent::nxt_tseq`).
+    /// are new ones. A retransmission that is lost waits for a timeout, and so does a loss behind a recovery of which
+    /// nothing later was acknowledged (ns-2's `SackFullTcpAgent::nxt_tseq` and `dupack_action`).
     Holes,
 }
 
@@ -197,7 +201,7 @@ pub enum Growth {
     #[default]
     Bytes,
     /// By a segment in slow start, and by `mss * mss / cwnd` above, whatever it acknowledges (RFC 5681 equation 3; ns-2's
-    /// `TcpAgent::opencwnd`). After marks, any acknowledgement without an echo does.
+    /// `TcpAgent::opencwnd`), up to the receiver's window. After marks, any acknowledgement without an echo does.
     Acks,
 }
 
