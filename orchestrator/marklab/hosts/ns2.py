@@ -209,7 +209,7 @@ def _packet(fields: Sequence[str]) -> Packet:
         syn=syn,
         fin=bool(int(flags, 16) & _FIN),
         rst=False,
-        ece=marks[4] == "E",
+        ece=marks[0] == "C",
         cwr=marks[3] == "A",
         ecn=0,
         sacks=(),

@@ -47,7 +47,7 @@ impl Window {
     /// Windows that count acknowledgements grow as [`Growth::Acks`] says.
     pub fn grow_reno(&mut self, acked: u64) {
         if self.growth == Growth::Acks {
-            let slow_start = self.cwnd < self.ssthresh;
+            let slow_start = self.cwnd < self.ssthresh / self.mss * self.mss;
             self.cwnd += if slow_start { self.mss } else { self.mss * self.mss / self.cwnd.max(1) };
             return;
         }

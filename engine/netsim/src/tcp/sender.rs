@@ -410,7 +410,7 @@ impl Sender {
         }
         let (offset, len, first) = self.board.resend(now)?;
         self.note_retransmission();
-        if first && self.config.stack.loss_detection == LossDetection::Rack && !self.waits_for(Timer::Reordering) {
+        if first && self.config.stack.loss_detection != LossDetection::Dupthresh && !self.waits_for(Timer::Reordering) {
             self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         }
         Some(self.again(offset, len))
@@ -700,8 +700,7 @@ impl Sender {
             CaState::Recovery => false,
             // Linux: a retransmission that is lost as well begins a recovery.
             CaState::Loss => losses.again && self.config.stack.loss_detection == LossDetection::Rack,
-            CaState::Cwr => self.board.is_repairing(),
-            CaState::Open | CaState::Disorder => self.board.is_repairing() && !self.is_of_last_reduction(),
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.board.is_repairing(),
         };
         if repair {
             self.enter_recovery(news.congested, news.acked);
@@ -712,6 +711,9 @@ impl Sender {
     }
 
     fn find_losses(&mut self, now: Time) -> Losses {
+        if self.state == CaState::Open && self.is_of_last_reduction() {
+            return Losses::default();
+        }
         let (srtt, min_rtt) = self.round_trips();
         self.board.find_losses(now, self.is_repairing(), srtt, min_rtt)
     }
@@ -1080,6 +1082,9 @@ impl Sender {
     pub fn limit_to(&mut self, receive_window: u64) {
         if receive_window > 0 {
             self.config.receive_window = receive_window;
+            if self.config.stack.growth == Growth::Acks {
+                self.window.cwnd = self.window.cwnd.min(receive_window);
+            }
         }
     }
 
@@ -1269,6 +1274,65 @@ mod tests {
         ack(&mut sender, at(110), 1, &[(2, 5)], true);
         assert_eq!(sender.stats.fast_recoveries, 1);
         (reduced, sender.window().cwnd)
+    }
+
+    /// A sender of ns-2, with ten segments in flight.
+    fn ns2_sender() -> Sender {
+        let mut sender = sender(Reno);
+        let stack = &mut sender.config.stack;
+        (stack.growth, stack.pipe, stack.loss_base) = (Growth::Acks, Pipe::Acks, LossBase::Cwnd);
+        (stack.loss_detection, stack.timeouts_halve_again) = (LossDetection::Holes, true);
+        sender.board = Scoreboard::new(LossDetection::Holes, WindowUnit::Bytes, MSS);
+        sender.write(1_000_000);
+        assert_eq!(send_all(&mut sender, at(0)).len(), 10);
+        sender
+    }
+
+    #[test]
+    fn where_acknowledgements_are_counted_nothing_leaves_before_a_recovery_and_then_one_for_each() {
+        let mut sender = ns2_sender();
+        let sent: Vec<_> = (2..=7)
+            .map(|sacked| {
+                ack(&mut sender, at(100), 0, &[(1, sacked)], false);
+                send_all(&mut sender, at(100))
+            })
+            .collect();
+        // The window is 5 at the third: 7 are in the network, and one less with each.
+        assert_eq!(sent, [vec![], vec![], vec![0], vec![], vec![], vec![10]]);
+    }
+
+    #[test]
+    fn a_hole_is_lost_in_a_recovery_once_a_segment_above_has_arrived() {
+        let mut sender = ns2_sender();
+        ack(&mut sender, at(100), 0, &[(1, 4)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0]);
+        for sacked in [(6, 7), (6, 8), (6, 9)] {
+            ack(&mut sender, at(110), 0, &[(1, 4), sacked], false);
+        }
+        assert_eq!(send_all(&mut sender, at(110)), [4]); // 5 is lost too, and waits
+    }
+
+    #[test]
+    fn a_loss_right_behind_a_recovery_waits_for_a_timeout_where_holes_are_repaired() {
+        let mut sender = ns2_sender();
+        ack(&mut sender, at(100), 0, &[(1, 10)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0]);
+        ack(&mut sender, at(200), 10, &[], false);
+        assert_eq!(send_all(&mut sender, at(200)).first(), Some(&10));
+        ack(&mut sender, at(300), 10, &[(11, 15)], false);
+        assert_eq!((sender.stats.fast_recoveries, sender.board.has_lost()), (1, false));
+        sender.on_timeout(at(5000));
+        assert_eq!(send_all(&mut sender, at(5000)), [10]);
+    }
+
+    #[test]
+    fn timeouts_of_the_same_data_halve_again_where_they_do() {
+        let mut sender = ns2_sender();
+        sender.on_timeout(at(4000));
+        assert_eq!((sender.window().cwnd, sender.window().ssthresh), (1_000, 5_000));
+        send_all(&mut sender, at(4000));
+        sender.on_timeout(at(20_000));
+        assert_eq!((sender.window().cwnd, sender.window().ssthresh), (1_000, 2_000)); // the smallest
     }
 
     #[test]

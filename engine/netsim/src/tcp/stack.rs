@@ -202,6 +202,7 @@ pub enum Growth {
     Bytes,
     /// By a segment in slow start, and by `mss * mss / cwnd` above, whatever it acknowledges (RFC 5681 equation 3; ns-2's
     /// `TcpAgent::opencwnd`), up to the receiver's window. After marks, any acknowledgement without an echo does.
+    /// Thresholds are whole segments.
     Acks,
 }
 
