@@ -341,7 +341,10 @@ def test_the_tables_of_ns_2_are_those_of_its_recording() -> None:
 @pytest.mark.parametrize(
     ("runs", "written"),
     [
-        (True, {"events": [{"drop": "data", "segment": 3}, {"drop": "acks", "covering": 4}, {"mark": "data", "cwr": 1}]}),
+        (
+            True,
+            {"events": [{"drop": "data", "segment": 3}, {"drop": "acks", "covering": 4}, {"mark": "data", "cwr": 1}]},
+        ),
         (False, {"events": [{"delay": "data", "segment": 3, "by": "1ms"}]}),
         (False, {"events": [{"drop": "data", "syn": 1}]}),
         (False, {"close": True}),

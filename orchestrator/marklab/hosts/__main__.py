@@ -24,6 +24,7 @@ from marklab.paths import require_tree
 
 # Simulated hosts are compared with these, as they were recorded.
 _LINUX, _NS_2 = "linux", "ns-2"
+_TITLES = {_LINUX: "Linux", _NS_2: ns2.RELEASE}
 _RECORDINGS = {_LINUX: RECORDING, _NS_2: ns2.RECORDING}
 # More comparisons than this are not shown round trip by round trip.
 _SHOWN = 12
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _main(
+def _main(  # noqa: PLR0913 - one argument per option of the command line
     scripts: Annotated[
         list[str] | None, typer.Argument(metavar="SCRIPT", help="KIND/NAME, with `*`, or FILE.yaml; all if left out.")
     ] = None,
@@ -91,7 +92,7 @@ def _through(other: str, chosen: Sequence[Case], changed: dict[str, Any], *, is_
     if other not in _RECORDINGS:
         raise unknown("other hosts", other, _RECORDINGS)
     if is_offline:
-        return against(Recording(_RECORDINGS[other]), chosen, changed)
+        return against(Recording(_RECORDINGS[other]), chosen, changed, _TITLES[other])
     try:
         if other == _NS_2:
             return through_ns2(chosen, changed)

@@ -32,7 +32,7 @@ def side_by_side(compared: CaseCompared) -> str:
         lines.append("  " + _line("", _SIDE, _SIDE))
         lines += [_mark(pair) + _line(str(pair.number), _cells(pair.sim), _cells(pair.linux)) for pair in flow.rounds]
         ends = [_ms(side.end_ns) for side in (flow.sim, flow.linux)]
-        lines.append(f"  end: {ends[0]} ms, Linux {ends[1]} ms" + ("" if flow.end_same else "  !"))
+        lines.append(f"  end: {ends[0]} ms, {compared.other} {ends[1]} ms" + ("" if flow.end_same else "  !"))
     lines += [f"  never: {text}" for text in compared.never]
     if compared.is_unsteady:
         lines.append("  Linux differed from itself when it ran again")

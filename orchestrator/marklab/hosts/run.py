@@ -51,14 +51,16 @@ def through_ns2(cases: Sequence[Case], settings: Mapping[str, Any]) -> Both:
     ns2.check()
     sim = in_sim(cases, settings)
     seen = {case: ns2.run(case) for case in cases}
-    return Both(tuple(compare(sim[case], seen[case]) for case in cases), seen)
+    return Both(tuple(compare(sim[case], seen[case], ns2.RELEASE) for case in cases), seen)
 
 
-def against(recording: Recording, cases: Sequence[Case], settings: Mapping[str, Any] | None = None) -> Both:
-    """Run cases through simulated hosts, and compare them with what Linux did before."""
+def against(
+    recording: Recording, cases: Sequence[Case], settings: Mapping[str, Any] | None = None, other: str = "Linux"
+) -> Both:
+    """Run cases through simulated hosts, and compare them with what Linux, or others, did before."""
     seen = recording.seen(cases)
     sim = in_sim(cases, settings)
-    compared = (compare(sim[case], seen[case]) for case in cases)
+    compared = (compare(sim[case], seen[case], other) for case in cases)
     return Both(tuple(replace(each, is_unsteady=recording.is_unsteady(each.case)) for each in compared), seen)
 
 

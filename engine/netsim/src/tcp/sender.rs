@@ -794,9 +794,8 @@ impl Sender {
     fn enter_recovery(&mut self, marked: bool, acked: u64) {
         let Window { cwnd, .. } = self.window;
         // RFC 3168 section 6.1.2: if the segment with CWR is lost, the window is reduced again. Linux does not.
-        let within = self.snd_una < self.high_seq
-            || self.config.stack.recovery == Recovery::Prr
-            || self.is_of_last_reduction();
+        let within =
+            self.snd_una < self.high_seq || self.config.stack.recovery == Recovery::Prr || self.is_of_last_reduction();
         let reduced = self.state == CaState::Cwr && within;
         let kept = (!reduced && !marked).then(|| self.ssthresh_kept());
         self.undo = self.config.stack.undo.then(|| self.new_undo(cwnd, kept));
