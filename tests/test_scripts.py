@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from marklab.engine import binding as engine
 from marklab.errors import BadInput
-from marklab.hosts import page
+from marklab.hosts import ns2, page
 from marklab.hosts.__main__ import main
 from marklab.hosts.bottleneck import PROGRAM, SEGMENT_NS, Bottleneck, alone
 from marklab.hosts.causes import known_differences, unexplained
@@ -321,6 +322,47 @@ def test_a_recording_of_another_script_is_refused(tmp_path: Path) -> None:
         Recording(file).seen([seen(segments=21).case])
     with pytest.raises(BadInput, match="is not recorded"):
         Recording(file).seen([replace(seen(segments=20).case, name="test/other")])
+
+
+# ns-2
+
+
+def test_the_tables_of_ns_2_are_those_of_its_recording() -> None:
+    """`python -m marklab.hosts --against ns-2 --record` writes both."""
+    chosen = [case for case in cases(written_scripts().items()) if ns2.can_run(case)]
+    compared = against(Recording(ns2.RECORDING), chosen, ns2.SETTINGS).compared
+    differences = known_differences(ns2.DIFFERENCES)
+    text = page.PAGE.read_text(encoding="utf-8")
+    for table in (page.by_kind(compared), page.of_differences(compared, differences)):
+        assert table in text
+    assert [str(each.case) for each in unexplained(compared, differences)] == []
+
+
+@pytest.mark.parametrize(
+    ("runs", "written"),
+    [
+        (
+            True,
+            {"events": [{"drop": "data", "segment": 3}, {"drop": "acks", "covering": 4}, {"mark": "data", "cwr": 1}]},
+        ),
+        (False, {"events": [{"delay": "data", "segment": 3, "by": "1ms"}]}),
+        (False, {"events": [{"drop": "data", "syn": 1}]}),
+        (False, {"close": True}),
+        (False, {"rate": 1_000_000}),
+    ],
+)
+def test_scripts_of_losses_and_marks_run_through_ns_2(runs: bool, written: dict[str, Any]) -> None:
+    assert ns2.can_run(Case("test/test", script(**written), "reno")) is runs
+    assert not ns2.can_run(Case("test/test", script(**written), "dctcp"))
+
+
+@pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
+@pytest.mark.parametrize("name", ["single-loss/second-window-10", "mark/first-of-window", "lost-acks/one"])
+def test_ns_2_does_what_was_recorded(name: str) -> None:
+    case = Case(name, written_scripts()[name], "ecn-star")
+    found, recorded = ns2.run(case), Recording(ns2.RECORDING).seen([case])[case]
+    assert compare(found, recorded).same
+    assert [each.segments for each in found.flows[0].rounds] == [each.segments for each in recorded.flows[0].rounds]
 
 
 # The command

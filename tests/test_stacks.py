@@ -59,14 +59,27 @@ def test_a_report_names_the_stack() -> None:
     assert [transport_title(each) for each in plain] == titles
 
 
+def rows(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", text, flags=re.M))
+
+
 def test_the_page_has_all_settings_with_their_sources() -> None:
-    shown = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), flags=re.M))
+    shown = rows(PAGE.read_text(encoding="utf-8").partition("###")[0])
     columns = [PROFILES[name] for name in ("rfc", "linux", "ns-3.37")]
     for name in columns[0].settings:
         cells = [text for each in columns for text in (_cell(each.settings[name]), each.sources[name])]
         assert shown.pop(name) == " | ".join(cells)
     assert {name: row.split(" | ")[0] for name, row in shown.items()} == {
         name: profile.title for name, profile in PROFILES.items()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(set(PROFILES) - {"rfc", "linux"}))
+def test_the_page_has_a_table_for_every_other_profile(name: str) -> None:
+    _, _, behind = PAGE.read_text(encoding="utf-8").partition(f"<!-- profile {name} -->")
+    profile = PROFILES[name]
+    assert rows(behind.lstrip().partition("\n\n")[0]) == {
+        setting: f"{_cell(value)} | {profile.sources[setting]}" for setting, value in profile.settings.items()
     }
 
 

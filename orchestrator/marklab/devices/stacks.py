@@ -34,7 +34,9 @@ _RFC: Mapping[str, Any] = {
     "undo": False,
     "validation": "full",
     "window_unit": "bytes",
+    "pipe": "rfc6675",
     "loss_base": "flight",
+    "timeouts_halve_again": False,
     "min_window": 2,
     "idle": "rfc5681",
     "rto_estimator": "rfc6298",
@@ -61,7 +63,9 @@ _LINUX: Mapping[str, Any] = {
     "undo": True,
     "validation": "linux",
     "window_unit": "segments",
+    "pipe": "rfc6675",
     "loss_base": "cwnd",
+    "timeouts_halve_again": False,
     "min_window": 2,
     "idle": "rfc2861",
     "rto_estimator": "linux",
@@ -88,7 +92,9 @@ _RFC_SOURCES: Mapping[str, str] = {
     "undo": "optional in RFC 5682 and RFC 3708",
     "validation": "RFC 7661 in spirit",
     "window_unit": "RFC 5681 section 2; RFC 3465",
+    "pipe": "RFC 6675 section 4",
     "loss_base": "RFC 5681 equation 4",
+    "timeouts_halve_again": "RFC 5681 section 3.1",
     "min_window": "RFC 5681 equation 4",
     "idle": "RFC 5681 section 4.1",
     "rto_estimator": "RFC 6298 section 2",
@@ -115,7 +121,9 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "validation": "net/ipv4/tcp_output.c, tcp_cwnd_validate; include/net/tcp.h, tcp_is_cwnd_limited",
     "undo": "net/ipv4/tcp_input.c, tcp_process_loss and tcp_try_undo_dsack, without timestamps",
     "window_unit": "include/net/tcp.h, tcp_snd_cwnd: packets",
+    "pipe": "include/net/tcp.h, tcp_packets_in_flight",
     "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "timeouts_halve_again": "net/ipv4/tcp_input.c, tcp_enter_loss",
     "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart; tcp_cwnd_application_limited; RFC 2861 section 3",
     "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
@@ -135,6 +143,77 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
 }
 
+# Where Linux 4.9 does something else that has no setting, docs/stacks.md says so.
+_LINUX_4_9: Mapping[str, Any] = {**_LINUX, "loss_cut": "alpha", "syn_timeouts": "exponential"}
+
+_LINUX_4_9_SOURCES: Mapping[str, str] = {
+    "recovery": "net/ipv4/tcp_input.c, tcp_cwnd_reduction",
+    "loss_detection": "net/ipv4/tcp_recovery.c, tcp_rack_mark_lost; net/ipv4/tcp_input.c, tcp_update_scoreboard",
+    "tail_loss_probe": "net/ipv4/tcp_output.c, tcp_schedule_loss_probe",
+    "undo": "net/ipv4/tcp_input.c, tcp_process_loss and tcp_try_undo_dsack",
+    "validation": "include/net/tcp.h, tcp_is_cwnd_limited: max_packets_out",
+    "window_unit": "include/linux/tcp.h, snd_cwnd: packets",
+    "growth": "net/ipv4/tcp_cong.c, tcp_slow_start and tcp_cong_avoid_ai",
+    "pipe": "include/net/tcp.h, tcp_packets_in_flight",
+    "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "timeouts_halve_again": "net/ipv4/tcp_input.c, tcp_enter_loss",
+    "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart and tcp_cwnd_application_limited",
+    "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
+    "initial_alpha": "net/ipv4/tcp_dctcp.c, dctcp_alpha_on_init",
+    "linux_alpha": "net/ipv4/tcp_dctcp.c, dctcp_update_alpha, which counts bytes",
+    "late_alpha": "net/ipv4/tcp_input.c, tcp_in_ack_event comes before tcp_fastretrans_alert",
+    "loss_cut": "net/ipv4/tcp_dctcp.c, dctcp_ssthresh",
+    "marks_first": "net/ipv4/tcp_input.c, tcp_fastretrans_alert",
+    "rising_marks": "net/ipv4/tcp_dctcp.c, dctcp_ce_state_0_to_1",
+    "quick_acks": "net/ipv4/tcp_input.c, tcp_grow_window; the number is that of Linux 6.18",
+    "dsack": "net.ipv4.tcp_dsack = 1",
+    "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
+    "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "clock_dilation": "the network is as fast as it is",
+    "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
+    "syn_timeouts": "net/ipv4/tcp_timer.c, retransmits_timed_out and tcp_retransmit_timer",
+}
+
+_NS_2: Mapping[str, Any] = {
+    **_RFC,
+    "loss_detection": "holes",
+    "growth": "acks",
+    "pipe": "acks",
+    "loss_base": "cwnd",
+    "timeouts_halve_again": True,
+    "min_window": 1,
+}
+
+_NS_2_SOURCES: Mapping[str, str] = {
+    "recovery": "tcp/tcp-full.cc, SackFullTcpAgent::dupack_action; tcp/tcp.cc, slowdown",
+    "loss_detection": "tcp/tcp-full.cc, SackFullTcpAgent::nxt_tseq",
+    "tail_loss_probe": "not there",
+    "undo": "not there in FullTcp; tcp/tcp.cc, frto_enabled_ = 0",
+    "validation": "not there: tcp/tcp.cc, opencwnd, up to window_",
+    "window_unit": "tcp/tcp.cc, windowd: segments and fractions of them",
+    "growth": "tcp/tcp.cc, opencwnd; tcp/tcp-full.cc, recv: not with an echo",
+    "pipe": "tcp/tcp-full.cc, SackFullTcpAgent::send_allowed, pack_action and FullTcpAgent::recv",
+    "loss_base": "tcp/tcp.cc, slowdown: windowd",
+    "timeouts_halve_again": "tcp/tcp-full.cc, FullTcpAgent::timeout_action",
+    "min_window": "tcp/tcp.cc, slowdown: of cwnd_; of ssthresh_ 2",
+    "idle": "tcp/tcp-full.cc, FullTcpAgent::foutput: idle_restart, CLOSE_CWND_INIT",
+    "rto_estimator": "tcp/tcp.cc, rtt_update and rtt_timeout, in ticks of tcpTick_",
+    "initial_alpha": "no DCTCP; RFC 8257 section 4.2",
+    "linux_alpha": "no DCTCP; RFC 8257 section 3.3",
+    "late_alpha": "no DCTCP; RFC 8257 section 3.3",
+    "loss_cut": "no DCTCP; RFC 8257 section 3.5",
+    "marks_first": "tcp/tcp.cc, TcpAgent::ecn: recover_",
+    "rising_marks": "tcp/tcp-full.cc, FullTcpAgent::recv: recent_ce_",
+    "quick_acks": "tcl/lib/ns-default.tcl, spa_thresh_ = 0",
+    "dsack": "not there: tcp/tcp-full.cc, SackFullTcpAgent::build_options",
+    "tso_defer": "not there",
+    "small_queues": "not there",
+    "clock_dilation": "no constants in ms that matter here",
+    "repeated_echo": "tcp/tcp.cc, TcpAgent::ecn: recover_",
+    "syn_timeouts": "tcp/tcp.cc, rtt_backoff",
+}
+
 _NS3: Mapping[str, Any] = {
     "recovery": "prr-ns3",
     "loss_detection": "dupthresh-once",
@@ -142,7 +221,9 @@ _NS3: Mapping[str, Any] = {
     "undo": False,
     "validation": "full",
     "window_unit": "bytes",
+    "pipe": "rfc6675",
     "loss_base": "cwnd",
+    "timeouts_halve_again": False,
     "min_window": 1,
     "idle": "rfc5681",
     "rto_estimator": "rfc6298",
@@ -169,7 +250,9 @@ _NS3_SOURCES: Mapping[str, str] = {
     "undo": "none",
     "validation": "none: transport.cwnd_validation is off in comparisons",
     "window_unit": "tcp-socket-state.h, m_cWnd",
+    "pipe": "tcp-tx-buffer.cc, BytesInFlight",
     "loss_base": "tcp-dctcp.cc and tcp-linux-reno.cc, GetSsThresh",
+    "timeouts_halve_again": "tcp-socket-base.cc, ReTxTimeout: not in CA_LOSS",
     "min_window": "tcp-dctcp.cc, GetSsThresh has none; tcp-prr-recovery.cc, DoRecovery sends one segment",
     "idle": "none: transport.idle_restart is off",
     "rto_estimator": "rtt-estimator.cc; tcp-socket-base.cc, EstimateRtt",
@@ -191,6 +274,8 @@ _NS3_SOURCES: Mapping[str, str] = {
 
 PROFILES: Mapping[str, Profile] = {
     "linux": Profile("Linux 6.18", _LINUX, _LINUX_SOURCES, "the kernel at hand, by scripts"),
+    "linux-4.9": Profile("Linux 4.9", _LINUX_4_9, _LINUX_4_9_SOURCES, "nothing: from its source, not run"),
+    "ns-2": Profile("ns-2.35, Agent/TCP/FullTcp/Sack", _NS_2, _NS_2_SOURCES, "Debian's ns2 2.35, by scripts"),
     "ns-3.37": Profile("ns-3.37, files of src/internet/model", _NS3, _NS3_SOURCES, "ns-3.37, flow by flow"),
     "rfc": Profile(
         "the RFCs, without what they leave optional", _RFC, _RFC_SOURCES, "a second implementation in tests/"
@@ -206,14 +291,16 @@ class Stack(Model):
 
     profile: str = DEFAULT_PROFILE
     recovery: Literal["rfc6675", "prr", "prr-ns3"] = Field(description="how the window comes down to ssthresh")
-    loss_detection: Literal["dupthresh", "dupthresh-once", "rack"] = Field(
+    loss_detection: Literal["dupthresh", "dupthresh-once", "rack", "holes"] = Field(
         description="how losses are found before a timeout"
     )
     tail_loss_probe: bool = Field(description="the tail of the data is probed before a timeout")
     undo: bool = Field(description="reductions that were spurious are taken back (F-RTO, D-SACK)")
     validation: Literal["full", "linux"] = Field(description="when transport.cwnd_validation lets a window grow")
     window_unit: Literal["bytes", "segments"] = Field(description="what windows count")
+    pipe: Literal["rfc6675", "acks"] = Field(description="what counts as in the network")
     loss_base: Literal["flight", "cwnd"] = Field(description="what a loss halves")
+    timeouts_halve_again: bool = Field(description="a timeout halves again what is being repaired")
     min_window: int = Field(ge=1, le=1000, description="segments, after a reduction")
     idle: Literal["rfc5681", "rfc2861"] = Field(description="how transport.idle_restart restarts a window")
     rto_estimator: Literal["rfc6298", "linux"] = Field(description="how samples become a timeout")
@@ -221,7 +308,7 @@ class Stack(Model):
     linux_alpha: bool = Field(description="DCTCP's alpha has Linux's precision")
     late_alpha: bool = Field(description="DCTCP's reductions use the alpha from before their acknowledgement")
     loss_cut: Literal["half", "alpha"] = Field(description="what a loss takes from DCTCP's window")
-    growth: Literal["rfc3465", "ns3"] = Field(description="how windows grow in congestion avoidance")
+    growth: Literal["rfc3465", "ns3", "acks"] = Field(description="how windows grow")
     marks_first: bool = Field(description="an echo also reduces a window that is being reduced for losses")
     rising_marks: bool = Field(description="receivers hear marks only above the last marked segment")
     quick_acks: int = Field(ge=0, le=10**6, description="segments acknowledged at once at the start")

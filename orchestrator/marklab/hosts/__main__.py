@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs scripts through simulated hosts and Linux: `python -m marklab.hosts [NAME or FILE.yaml ...]`."""
+"""Runs scripts through simulated hosts and Linux or ns-2: `python -m marklab.hosts [NAME or FILE.yaml ...]`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from typing import Annotated, Any
 import typer
 
 from marklab.errors import BadInput, MarklabError, SetupError, unknown
-from marklab.hosts import linux, page
-from marklab.hosts.causes import known_differences, unexplained
+from marklab.hosts import linux, ns2, page
+from marklab.hosts.causes import Difference, known_differences, unexplained
 from marklab.hosts.comparison import CaseCompared
 from marklab.hosts.generation import random_cases
-from marklab.hosts.recording import Recording, write_recording
-from marklab.hosts.run import Both, against, through_both
+from marklab.hosts.recording import RECORDING, Recording, write_recording
+from marklab.hosts.run import Both, against, through_both, through_ns2
 from marklab.hosts.script import CONTROLS, Case, cases, read_script, written_scripts
 from marklab.paths import require_tree
 
+# Simulated hosts are compared with these, as they were recorded.
+_LINUX, _NS_2 = "linux", "ns-2"
+_TITLES = {_LINUX: "Linux", _NS_2: ns2.RELEASE}
+_RECORDINGS = {_LINUX: RECORDING, _NS_2: ns2.RECORDING}
 # More comparisons than this are not shown round trip by round trip.
 _SHOWN = 12
 
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _main(
+def _main(  # noqa: PLR0913 - one argument per option of the command line
     scripts: Annotated[
         list[str] | None, typer.Argument(metavar="SCRIPT", help="KIND/NAME, with `*`, or FILE.yaml; all if left out.")
     ] = None,
@@ -48,14 +52,15 @@ def _main(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of simulated hosts.")
     ] = None,
+    other: Annotated[str, typer.Option("--against", help=f"{_LINUX}, or {_NS_2}, which has fewer scripts.")] = _LINUX,
     is_recorded: Annotated[
-        bool, typer.Option("--record", help="Write the tables of docs/hosts.md, and what Linux did.")
+        bool, typer.Option("--record", help="Write the tables of docs/hosts.md, and what the other did.")
     ] = False,
     is_offline: Annotated[
-        bool, typer.Option("--offline", help="Compare with what Linux did when it was recorded; needs no Mininet.")
+        bool, typer.Option("--offline", help="Compare with what the other did when it was recorded.")
     ] = False,
 ) -> int:
-    """Run scripts through simulated hosts and Linux, and compare them round trip by round trip."""
+    """Run scripts through simulated hosts and Linux or ns-2, and compare them round trip by round trip."""
     try:
         if is_recorded and (scripts or transports):
             raise BadInput(
@@ -65,22 +70,32 @@ def _main(
             require_tree("the page of comparisons")
         chosen = _chosen(scripts or [], transports or list(CONTROLS)) + random_cases(random, seed)
         changed = _settings(settings or [])
+        if other == _NS_2:
+            chosen = [case for case in chosen if ns2.can_run(case)]
+            changed = {**ns2.SETTINGS, **changed}
         begin = time.monotonic()
-        both = against(Recording(), chosen, changed) if is_offline else _on_linux(chosen, changed)
+        both = _through(other, chosen, changed, is_offline=is_offline)
         if both is None:
             return 0
-        seconds = time.monotonic() - begin
         if is_recorded and not is_offline:
-            write_recording(both.linux.values(), [each.case for each in both.compared if each.is_unsteady])
-        return _report(both.compared, seconds, is_recorded=is_recorded)
+            unsteady = [each.case for each in both.compared if each.is_unsteady]
+            release = ns2.RELEASE if other == _NS_2 else None
+            write_recording(both.linux.values(), unsteady, _RECORDINGS[other], release)
+        return _report(other, both.compared, time.monotonic() - begin, is_recorded=is_recorded)
     except MarklabError as error:
         sys.stderr.write(f"error: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))
         return error.exit_code
 
 
-def _on_linux(chosen: Sequence[Case], changed: dict[str, Any]) -> Both | None:
+def _through(other: str, chosen: Sequence[Case], changed: dict[str, Any], *, is_offline: bool) -> Both | None:
     """Run through both; where this machine lacks something, say so."""
+    if other not in _RECORDINGS:
+        raise unknown("other hosts", other, _RECORDINGS)
+    if is_offline:
+        return against(Recording(_RECORDINGS[other]), chosen, changed, _TITLES[other])
     try:
+        if other == _NS_2:
+            return through_ns2(chosen, changed)
         linux.check()
         return through_both(chosen, changed, lambda text: print(text, file=sys.stderr))  # noqa: T201 - the progress
     except SetupError as error:
@@ -113,19 +128,23 @@ def _settings(texts: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, _, value in pairs}
 
 
-def _report(compared: Sequence[CaseCompared], seconds: float, *, is_recorded: bool) -> int:
+def _tables(other: str, compared: Sequence[CaseCompared], differences: Sequence[Difference]) -> dict[str, str]:
+    """The tables of docs/hosts.md, by name."""
+    found = page.of_differences(compared, differences)
+    if other == _NS_2:
+        return {"kinds, ns-2": page.by_kind(compared), "differences, ns-2": found}
+    return {"kinds": page.by_kind(compared), "quantities": page.by_quantity(compared), "differences": found}
+
+
+def _report(other: str, compared: Sequence[CaseCompared], seconds: float, *, is_recorded: bool) -> int:
     different = [each for each in compared if not each.same]
     in_full = compared if len(compared) <= _SHOWN else different if len(different) <= _SHOWN else []
     for each in in_full:
         sys.stdout.write(page.side_by_side(each) + "\n\n")
     if not in_full and different:
         sys.stdout.write("different:\n" + "".join(f"  {each.case}\n" for each in different) + "\n")
-    differences = known_differences()
-    tables = {
-        "kinds": page.by_kind(compared),
-        "quantities": page.by_quantity(compared),
-        "differences": page.of_differences(compared, differences),
-    }
+    differences = known_differences(ns2.DIFFERENCES) if other == _NS_2 else known_differences()
+    tables = _tables(other, compared, differences)
     sys.stdout.write("\n".join(tables.values()))
     left = unexplained(compared, differences)
     never = [each for each in compared if each.never]

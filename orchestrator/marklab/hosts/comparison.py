@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What differs between a simulated host and Linux on the same script, round trip by round trip."""
+"""What differs between a simulated host and Linux, or ns-2, on the same script, round trip by round trip."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ class CaseCompared:
     never: tuple[str, ...]  # events that did not happen in one of them, with its name
     # Linux differed from itself when it ran again; only cases that differ run again.
     is_unsteady: bool = False
+    other: str = "Linux"  # what simulated hosts are compared with
 
     @property
     def same(self) -> bool:
@@ -121,12 +122,12 @@ class CaseCompared:
         return all(flow.rounds_same and flow.end_same for flow in self.flows)
 
 
-def compare(sim: CaseSeen, linux: CaseSeen) -> CaseCompared:
-    """Compare what became of a case."""
+def compare(sim: CaseSeen, linux: CaseSeen, other: str = "Linux") -> CaseCompared:
+    """Compare what became of a case, in simulated hosts and in Linux or others."""
     rtt_ns = sim.case.script.rtt_ns
     flows = [FlowCompared(ours, theirs, rtt_ns) for ours, theirs in zip(sim.flows, linux.flows, strict=True)]
-    never = [f"{name}: {text}" for name, seen in (("sim", sim), ("Linux", linux)) for text in seen.never]
-    return CaseCompared(sim.case, tuple(flows), tuple(never))
+    never = [f"{name}: {text}" for name, seen in (("sim", sim), (other, linux)) for text in seen.never]
+    return CaseCompared(sim.case, tuple(flows), tuple(never), other=other)
 
 
 def shares(compared: Sequence[CaseCompared]) -> dict[str, tuple[int, int]]:

@@ -32,7 +32,7 @@ def side_by_side(compared: CaseCompared) -> str:
         lines.append("  " + _line("", _SIDE, _SIDE))
         lines += [_mark(pair) + _line(str(pair.number), _cells(pair.sim), _cells(pair.linux)) for pair in flow.rounds]
         ends = [_ms(side.end_ns) for side in (flow.sim, flow.linux)]
-        lines.append(f"  end: {ends[0]} ms, Linux {ends[1]} ms" + ("" if flow.end_same else "  !"))
+        lines.append(f"  end: {ends[0]} ms, {compared.other} {ends[1]} ms" + ("" if flow.end_same else "  !"))
     lines += [f"  never: {text}" for text in compared.never]
     if compared.is_unsteady:
         lines.append("  Linux differed from itself when it ran again")
@@ -72,12 +72,13 @@ def _ms(time_ns: int | None) -> str:
 def by_kind(compared: Sequence[CaseCompared]) -> str:
     """How many scripts of each kind have the same segments in each round trip and the same end, by transport."""
     kinds = list(dict.fromkeys(each.case.kind for each in compared))
+    controls = [control for control in CONTROLS if _of(compared, control)]
     rows = [
-        [kind, *(_share(_of(compared, control, kind)) for control in CONTROLS), _share(_of(compared, None, kind))]
+        [kind, *(_share(_of(compared, control, kind)) for control in controls), _share(_of(compared, None, kind))]
         for kind in kinds
     ]
-    rows.append(["all", *(_share(_of(compared, control)) for control in CONTROLS), _share(compared)])
-    return _table(["scripts", *CONTROLS, "all"], rows)
+    rows.append(["all", *(_share(_of(compared, control)) for control in controls), _share(compared)])
+    return _table(["scripts", *controls, "all"], rows)
 
 
 def by_quantity(compared: Sequence[CaseCompared]) -> str:
@@ -96,7 +97,8 @@ def of_differences(compared: Sequence[CaseCompared], differences: Sequence[Diffe
             [known.name, known.cause, known.source, f"`{known.setting}`" if known.setting else "–", str(len(scripts))]
         )
     unsteady = sum(each.is_unsteady for each in compared)
-    rows.append(["Linux differs from itself", _UNSTEADY, "–", "–", str(unsteady)])
+    if unsteady:
+        rows.append(["Linux differs from itself", _UNSTEADY, "–", "–", str(unsteady)])
     return _table(["difference", "cause", "source", "setting", "scripts"], rows)
 
 

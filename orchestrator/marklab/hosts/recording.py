@@ -36,13 +36,15 @@ def digest(case: Case) -> str:
     return hashlib.sha256(text.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()[:_DIGITS]
 
 
-def write_recording(seen: Iterable[CaseSeen], unsteady: Iterable[Case], path: Path = RECORDING) -> None:
-    """Write what Linux did; a line for each script."""
+def write_recording(
+    seen: Iterable[CaseSeen], unsteady: Iterable[Case], path: Path = RECORDING, release: str | None = None
+) -> None:
+    """Write what Linux did, or another release than that of this machine; a line for each script."""
     moving = set(unsteady)
     lines = [
         f"{json.dumps(str(each.case))}: {json.dumps(_case(each) | {'unsteady': each.case in moving})}" for each in seen
     ]
-    text = ",\n".join([f'"kernel": {json.dumps(platform.release())}', *lines])
+    text = ",\n".join([f'"kernel": {json.dumps(release or platform.release())}', *lines])
     path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Cases through both kinds of hosts, or through simulated ones only."""
+"""Cases through simulated hosts and Linux or ns-2, or through simulated ones only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from marklab.hosts import linux
+from marklab.hosts import linux, ns2
 from marklab.hosts.comparison import CaseCompared, compare
 from marklab.hosts.recording import Recording
 from marklab.hosts.script import Case, transport_of
@@ -46,11 +46,21 @@ def through_both(
     return Both(tuple(replace(each, is_unsteady=case in unsteady) for case, each in compared.items()), seen)
 
 
-def against(recording: Recording, cases: Sequence[Case], settings: Mapping[str, Any] | None = None) -> Both:
-    """Run cases through simulated hosts, and compare them with what Linux did before."""
+def through_ns2(cases: Sequence[Case], settings: Mapping[str, Any]) -> Both:
+    """Run cases through simulated hosts and ns-2, and compare. ns-2 always does the same."""
+    ns2.check()
+    sim = in_sim(cases, settings)
+    seen = {case: ns2.run(case) for case in cases}
+    return Both(tuple(compare(sim[case], seen[case], ns2.RELEASE) for case in cases), seen)
+
+
+def against(
+    recording: Recording, cases: Sequence[Case], settings: Mapping[str, Any] | None = None, other: str = "Linux"
+) -> Both:
+    """Run cases through simulated hosts, and compare them with what Linux, or others, did before."""
     seen = recording.seen(cases)
     sim = in_sim(cases, settings)
-    compared = (compare(sim[case], seen[case]) for case in cases)
+    compared = (compare(sim[case], seen[case], other) for case in cases)
     return Both(tuple(replace(each, is_unsteady=recording.is_unsteady(each.case)) for each in compared), seen)
 
 

@@ -30,7 +30,7 @@ pub struct Window {
     pub unit: u64,
     /// Smallest window after a reduction.
     pub smallest: u64,
-    /// Growth in congestion avoidance.
+    /// How it grows.
     pub growth: Growth,
 }
 
@@ -50,16 +50,25 @@ impl Window {
 
     /// Grows the window by slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465). Slow start ends
     /// at the threshold; in congestion avoidance, the window grows by one segment per window of acknowledged bytes.
+    /// Windows that count acknowledgements grow as [`Growth::Acks`] says.
     pub fn grow_reno(&mut self, acked: u64) {
+        if self.growth == Growth::Acks {
+            return self.grow_by_acks();
+        }
         let slow_start = acked.min(self.ssthresh.saturating_sub(self.cwnd));
         self.cwnd += slow_start;
         if slow_start == acked {
             return;
         }
         match self.growth {
-            Growth::Rfc3465 => self.avoid_congestion(acked - slow_start),
+            Growth::Rfc3465 | Growth::Acks => self.avoid_congestion(acked - slow_start),
             Growth::Ns3 => self.avoid_congestion_as_ns3(acked - slow_start),
         }
+    }
+
+    fn grow_by_acks(&mut self) {
+        let slow_start = self.cwnd < self.ssthresh / self.mss * self.mss;
+        self.cwnd += if slow_start { self.mss } else { self.mss * self.mss / self.cwnd.max(1) };
     }
 
     fn avoid_congestion(&mut self, acked: u64) {

@@ -136,6 +136,12 @@ impl Scoreboard {
         self.pipe
     }
 
+    /// Weight of the segments that were not selectively acknowledged.
+    pub(super) fn not_sacked(&self) -> u64 {
+        let open = self.segments.iter().filter(|segment| segment.state != State::Sacked);
+        open.map(|segment| self.weight(segment.len)).sum()
+    }
+
     /// Number of segments.
     pub(super) fn len(&self) -> usize {
         self.segments.len()
@@ -272,9 +278,11 @@ impl Scoreboard {
     /// Looks for losses. In `recovery`, no segment is waited for. Of RFC 8985, `srtt` and `min_rtt` bound the time.
     pub(super) fn find_losses(&mut self, now: Time, recovery: bool, srtt: Duration, min_rtt: Duration) -> Losses {
         match self.detection {
-            LossDetection::DupthreshOnce => Losses { lost: self.find_by_count(), ..Losses::default() },
+            LossDetection::DupthreshOnce => {
+                Losses { lost: self.find_by_count(DUP_THRESH, DUP_THRESH), ..Losses::default() }
+            }
             LossDetection::Dupthresh => {
-                let lost = self.find_by_count();
+                let lost = self.find_by_count(DUP_THRESH, DUP_THRESH);
                 let again = if self.resent > 0 { self.find_lost_again() } else { 0 };
                 Losses { lost: lost + again, again: again > 0, look_again: None }
             }
@@ -282,6 +290,10 @@ impl Scoreboard {
                 self.find_by_time(now, self.reordering_window(recovery, srtt, min_rtt))
             }
             LossDetection::Rack => Losses::default(),
+            LossDetection::Holes => {
+                let lost = self.find_by_count(if recovery { 1 } else { DUP_THRESH }, 1);
+                Losses { lost, ..Losses::default() }
+            }
         }
     }
 
@@ -332,16 +344,16 @@ impl Scoreboard {
         self.weight(segment.len)
     }
 
-    /// Marks segments as lost that have enough selectively acknowledged segments above them.
-    fn find_by_count(&mut self) -> u64 {
-        if self.sacked < DUP_THRESH {
+    /// Once so many segments are selectively acknowledged, marks those as lost that have enough of them above.
+    fn find_by_count(&mut self, sacked: usize, enough: usize) -> u64 {
+        if self.sacked < sacked {
             return 0;
         }
         let (mut above, mut lost) = (0, 0);
         for at in (0..self.segments.len()).rev() {
             match self.segments[at].state {
                 State::Sacked => above += 1,
-                State::InFlight if above >= DUP_THRESH => lost += self.lose(at),
+                State::InFlight if above >= enough => lost += self.lose(at),
                 _ => {}
             }
         }
@@ -390,9 +402,9 @@ impl Scoreboard {
         }
     }
 
-    /// Weight of the first lost segment.
-    pub(super) fn next_lost(&self) -> Option<u64> {
-        self.first_lost().map(|at| self.weight(self.segments[at].len))
+    /// First byte and weight of the first lost segment.
+    pub(super) fn next_lost(&self) -> Option<(u64, u64)> {
+        self.first_lost().map(|at| (self.segments[at].start, self.weight(self.segments[at].len)))
     }
 
     /// Records that the first lost segment is retransmitted. Returns its start and length, and whether it is the first
@@ -469,7 +481,7 @@ mod tests {
         assert!(!acknowledge(&mut board, 0, &[(100, 300)]));
         assert_eq!(board.pipe(), 800);
         assert!(acknowledge(&mut board, 0, &[(100, 400)]));
-        assert_eq!((board.pipe(), board.next_lost()), (600, Some(100)));
+        assert_eq!((board.pipe(), board.next_lost()), (600, Some((0, 100))));
         assert_eq!(board.resend(Time::ZERO), Some((0, 100, true)));
         assert_eq!((board.pipe(), board.has_lost()), (700, false));
     }
@@ -485,7 +497,7 @@ mod tests {
         assert!(!acknowledge(&mut board, 0, &[]));
         // The second was sent at the same time, and after the first.
         assert!(acknowledge(&mut board, 0, &[(100, 500)]));
-        assert_eq!((board.pipe(), board.next_lost()), (100, Some(100)));
+        assert_eq!((board.pipe(), board.next_lost()), (100, Some((0, 100))));
         assert_eq!(board.resend(at(60)), Some((0, 100, true)));
         // The segment that arrives now was sent before.
         assert!(!acknowledge(&mut board, 0, &[(100, 600)]));

@@ -8,7 +8,9 @@ use super::congestion::{Acked, CongestionControl, Window};
 use super::prr::{Progress, Prr};
 use super::rtt::{RtoConfig, RttEstimator};
 use super::scoreboard::{Change, Losses, Report, Scoreboard};
-use super::stack::{IdleRestart, LossBase, LossDetection, Recovery, RtoEstimator, Stack, Validation, WindowUnit};
+use super::stack::{
+    Growth, IdleRestart, LossBase, LossDetection, Pipe, Recovery, RtoEstimator, Stack, Validation, WindowUnit,
+};
 
 /// Settings of a sender that do not depend on its congestion control.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -209,6 +211,8 @@ pub struct Sender {
     /// End of the data that were sent when the state was entered.
     high_seq: u64,
     prr: Prr,
+    /// What is in the network in a recovery, if acknowledgements are counted ([`Pipe::Acks`]).
+    ack_pipe: u64,
     undo: Option<Undo>,
     frto: Frto,
     probe: Option<Probe>,
@@ -244,6 +248,7 @@ impl Sender {
             state: CaState::Open,
             high_seq: 0,
             prr: Prr::default(),
+            ack_pipe: 0,
             undo: None,
             frto: Frto::Off,
             probe: None,
@@ -354,6 +359,7 @@ impl Sender {
         if self.is_reducing() {
             self.prr.sent(self.board.weight(len));
         }
+        self.ack_pipe += self.board.weight(len);
         if self.timer.is_none() {
             self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         }
@@ -396,13 +402,16 @@ impl Sender {
     }
 
     fn next_lost(&mut self, now: Time) -> Option<Outgoing> {
-        let weight = self.board.next_lost()?;
-        if !std::mem::take(&mut self.fast_retransmit) && !self.fits(weight) {
+        let (start, weight) = self.board.next_lost()?;
+        if std::mem::take(&mut self.fast_retransmit) {
+            self.ack_pipe = self.ack_pipe.saturating_sub(weight); // counted already
+        } else if !self.fits(start, weight) {
             return None;
         }
         let (offset, len, first) = self.board.resend(now)?;
         self.note_retransmission();
-        if first && self.config.stack.loss_detection == LossDetection::Rack && !self.waits_for(Timer::Reordering) {
+        let restarts = matches!(self.config.stack.loss_detection, LossDetection::Rack | LossDetection::Holes);
+        if first && restarts && !self.waits_for(Timer::Reordering) {
             self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         }
         Some(self.again(offset, len))
@@ -426,7 +435,7 @@ impl Sender {
         if self.board.has_lost() && self.frto != Frto::New {
             return None;
         }
-        if !self.fits(self.board.weight(len)) {
+        if !self.fits(self.snd_nxt, self.board.weight(len)) {
             self.usage.pending = true;
             return None;
         }
@@ -522,10 +531,20 @@ impl Sender {
         if sent { None } else { self.next_lost(now) }
     }
 
-    /// Whether the window has room; one segment may always be in flight.
-    fn fits(&self, weight: u64) -> bool {
-        let pipe = self.board.pipe();
+    /// Whether the window has room for a segment that begins there; one segment may always be in flight.
+    fn fits(&self, start: u64, weight: u64) -> bool {
+        let pipe = match (self.config.stack.pipe, self.state) {
+            (Pipe::Rfc6675, _) => self.board.pipe(),
+            (Pipe::Acks, CaState::Recovery) => self.ack_pipe,
+            (Pipe::Acks, _) => start - self.snd_una,
+        };
         pipe == 0 || pipe + weight <= self.window.cwnd
+    }
+
+    /// Counts an acknowledgement in a recovery: a segment has arrived, and if it advances, so has one that was lost.
+    fn count_ack(&mut self, acked: u64) {
+        let arrived = if acked > 0 { 2 } else { 1 };
+        self.ack_pipe = self.ack_pipe.saturating_sub(arrived * self.window.mss);
     }
 
     // Window validation
@@ -572,6 +591,9 @@ impl Sender {
     }
 
     fn may_grow(&self, news: &News) -> bool {
+        if self.config.stack.growth == Growth::Acks && self.window.cwnd >= self.config.receive_window {
+            return false;
+        }
         !self.config.cwnd_validation
             || match self.config.stack.validation {
                 Validation::Full => news.full,
@@ -608,6 +630,7 @@ impl Sender {
         if acked > 0 {
             self.timeouts = 0;
         }
+        self.count_ack(acked);
         let news = News { now, acked, change, congested, full, after_timeout: self.state == CaState::Loss };
         let plain = self.state == CaState::Open && !congested && event.sacks.is_empty() && self.probe.is_none();
         let losses = if plain && !self.board.has_gaps() { Losses::default() } else { self.alert(&news) };
@@ -638,7 +661,8 @@ impl Sender {
 
     /// The window grows, or comes down to the threshold.
     fn adjust_window(&mut self, news: &News, losses: &Losses) {
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+        let grows = self.state == CaState::Cwr && self.config.stack.growth == Growth::Acks && !news.congested;
+        if self.is_reducing() && !grows {
             if self.config.stack.recovery.is_gradual() {
                 let (advanced, repairing) = (news.acked > 0, self.state == CaState::Recovery);
                 let safe = advanced && losses.lost == 0;
@@ -695,6 +719,9 @@ impl Sender {
     }
 
     fn find_losses(&mut self, now: Time) -> Losses {
+        if self.state == CaState::Open && self.is_of_last_reduction() {
+            return Losses::default();
+        }
         let (srtt, min_rtt) = self.round_trips();
         self.board.find_losses(now, self.is_repairing(), srtt, min_rtt)
     }
@@ -716,6 +743,12 @@ impl Sender {
     /// exactly the data before the segment with CWR.
     fn is_news(&self) -> bool {
         self.config.stack.repeated_echo || self.answered.is_none_or(|answered| self.snd_una > answered)
+    }
+
+    /// Whether no later data were acknowledged than those before the last reduction. ns-2 does not repair losses then
+    /// (`dupack_action`: `highest_ack_ > recover_`).
+    fn is_of_last_reduction(&self) -> bool {
+        self.config.stack.loss_detection == LossDetection::Holes && self.high_seq > 0 && self.snd_una <= self.high_seq
     }
 
     /// Ends a reduction if its data are acknowledged.
@@ -776,7 +809,8 @@ impl Sender {
     fn enter_recovery(&mut self, marked: bool, acked: u64) {
         let Window { cwnd, .. } = self.window;
         // RFC 3168 section 6.1.2: if the segment with CWR is lost, the window is reduced again. Linux does not.
-        let within = self.snd_una < self.high_seq || self.config.stack.recovery.is_gradual();
+        let within =
+            self.snd_una < self.high_seq || self.config.stack.recovery.is_gradual() || self.is_of_last_reduction();
         let reduced = self.state == CaState::Cwr && within;
         let kept = (!reduced && !marked).then(|| self.ssthresh_kept());
         self.undo = self.config.stack.undo.then(|| self.new_undo(cwnd, kept));
@@ -802,6 +836,7 @@ impl Sender {
         }
         self.stats.fast_recoveries += 1;
         self.fast_retransmit = self.board.has_lost();
+        self.ack_pipe = self.board.not_sacked();
         self.state = CaState::Recovery;
     }
 
@@ -833,6 +868,7 @@ impl Sender {
     /// or are being repaired, the threshold stays.
     fn enter_loss(&mut self, now: Time) {
         let again = match self.state {
+            _ if self.config.stack.timeouts_halve_again => false,
             CaState::Open | CaState::Disorder => false,
             CaState::Loss if self.timeouts == 0 => false,
             _ => self.snd_una < self.high_seq,
@@ -1062,6 +1098,9 @@ impl Sender {
     pub fn limit_to(&mut self, receive_window: u64) {
         if receive_window > 0 {
             self.config.receive_window = receive_window;
+            if self.config.stack.growth == Growth::Acks {
+                self.window.cwnd = self.window.cwnd.min(receive_window);
+            }
         }
     }
 
@@ -1268,6 +1307,65 @@ mod tests {
         ack(&mut sender, at(110), 1, &[(2, 5)], true);
         assert_eq!(sender.stats.fast_recoveries, 1);
         (reduced, sender.window().cwnd)
+    }
+
+    /// A sender of ns-2, with ten segments in flight.
+    fn ns2_sender() -> Sender {
+        let mut sender = sender(Reno);
+        let stack = &mut sender.config.stack;
+        (stack.growth, stack.pipe, stack.loss_base) = (Growth::Acks, Pipe::Acks, LossBase::Cwnd);
+        (stack.loss_detection, stack.timeouts_halve_again) = (LossDetection::Holes, true);
+        sender.board = Scoreboard::new(LossDetection::Holes, WindowUnit::Bytes, MSS);
+        sender.write(1_000_000);
+        assert_eq!(send_all(&mut sender, at(0)).len(), 10);
+        sender
+    }
+
+    #[test]
+    fn where_acknowledgements_are_counted_nothing_leaves_before_a_recovery_and_then_one_for_each() {
+        let mut sender = ns2_sender();
+        let sent: Vec<_> = (2..=7)
+            .map(|sacked| {
+                ack(&mut sender, at(100), 0, &[(1, sacked)], false);
+                send_all(&mut sender, at(100))
+            })
+            .collect();
+        // The window is 5 at the third: 7 are in the network, and one less with each.
+        assert_eq!(sent, [vec![], vec![], vec![0], vec![], vec![], vec![10]]);
+    }
+
+    #[test]
+    fn a_hole_is_lost_in_a_recovery_once_a_segment_above_has_arrived() {
+        let mut sender = ns2_sender();
+        ack(&mut sender, at(100), 0, &[(1, 4)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0]);
+        for sacked in [(6, 7), (6, 8), (6, 9)] {
+            ack(&mut sender, at(110), 0, &[(1, 4), sacked], false);
+        }
+        assert_eq!(send_all(&mut sender, at(110)), [4]); // 5 is lost too, and waits
+    }
+
+    #[test]
+    fn a_loss_right_behind_a_recovery_waits_for_a_timeout_where_holes_are_repaired() {
+        let mut sender = ns2_sender();
+        ack(&mut sender, at(100), 0, &[(1, 10)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0]);
+        ack(&mut sender, at(200), 10, &[], false);
+        assert_eq!(send_all(&mut sender, at(200)).first(), Some(&10));
+        ack(&mut sender, at(300), 10, &[(11, 15)], false);
+        assert_eq!((sender.stats.fast_recoveries, sender.board.has_lost()), (1, false));
+        sender.on_timeout(at(5000));
+        assert_eq!(send_all(&mut sender, at(5000)), [10]);
+    }
+
+    #[test]
+    fn timeouts_of_the_same_data_halve_again_where_they_do() {
+        let mut sender = ns2_sender();
+        sender.on_timeout(at(4000));
+        assert_eq!((sender.window().cwnd, sender.window().ssthresh), (1_000, 5_000));
+        send_all(&mut sender, at(4000));
+        sender.on_timeout(at(20_000));
+        assert_eq!((sender.window().cwnd, sender.window().ssthresh), (1_000, 2_000)); // the smallest
     }
 
     #[test]

@@ -21,8 +21,12 @@ pub struct Stack {
     pub validation: Validation,
     /// What windows count.
     pub window_unit: WindowUnit,
+    /// What counts as in the network.
+    pub pipe: Pipe,
     /// What a loss halves.
     pub loss_base: LossBase,
+    /// Whether a timeout halves again what is being repaired. RFC 5681 section 3.1 and Linux keep the threshold.
+    pub timeouts_halve_again: bool,
     /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2).
     pub min_window: u32,
     /// The window after a pause longer than a timeout.
@@ -38,7 +42,7 @@ pub struct Stack {
     pub late_alpha: bool,
     /// DCTCP: what a loss takes from the window.
     pub loss_cut: LossCut,
-    /// How the window grows in congestion avoidance.
+    /// How the window grows.
     pub growth: Growth,
     /// Whether an echo reduces a window again that is being reduced for losses, and losses found while marks are
     /// answered begin no recovery, as in ns-3 (`TcpSocketBase::ReceivedAck`, `DupAck`).
@@ -117,7 +121,9 @@ impl Default for Stack {
             undo: false,
             validation: Validation::default(),
             window_unit: WindowUnit::default(),
+            pipe: Pipe::default(),
             loss_base: LossBase::default(),
+            timeouts_halve_again: false,
             min_window: 2,
             idle_restart: IdleRestart::default(),
             rto_estimator: RtoEstimator::default(),
@@ -172,6 +178,10 @@ pub enum LossDetection {
     /// A segment sent later has arrived, and the reordering window has passed (RFC 8985, as in Linux: no window from
     /// three acknowledged segments on, and a quarter of the shortest round trip below).
     Rack,
+    /// Three segments were acknowledged selectively: all holes below the highest of these are lost, and in a recovery so
+    /// are new ones. A retransmission that is lost waits for a timeout, and so does a loss behind a recovery of which
+    /// nothing later was acknowledged (ns-2's `SackFullTcpAgent::nxt_tseq` and `dupack_action`).
+    Holes,
 }
 
 /// The window of a connection that was idle for longer than a timeout.
@@ -209,6 +219,18 @@ pub enum WindowUnit {
     Segments,
 }
 
+/// What counts as in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pipe {
+    /// What was neither acknowledged, in order or selectively, nor found lost (RFC 6675 section 4).
+    #[default]
+    Rfc6675,
+    /// What was not acknowledged in order: nothing leaves before a recovery begins. In a recovery, a segment less for each
+    /// acknowledgement, and two for one that advances (ns-2's `SackFullTcpAgent`).
+    Acks,
+}
+
 /// Flight or window that a loss halves.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -231,7 +253,7 @@ pub enum LossCut {
     Alpha,
 }
 
-/// Growth in congestion avoidance.
+/// Growth of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
@@ -241,6 +263,10 @@ pub enum Growth {
     /// As in ns-3's `TcpLinuxReno`: by a segment for each whole segments of the window that were acknowledged; the count
     /// goes on after a reduction.
     Ns3,
+    /// By a segment in slow start, and by `mss * mss / cwnd` above, whatever is acknowledged (RFC 5681 equation 3; ns-2's
+    /// `TcpAgent::opencwnd`), up to the receiver's window. After marks, any acknowledgement without an echo does.
+    /// Thresholds are whole segments.
+    Acks,
 }
 
 /// The timeout's estimator.

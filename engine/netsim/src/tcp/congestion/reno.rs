@@ -19,6 +19,7 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::stack::Growth;
     use super::*;
 
     #[test]
@@ -32,6 +33,15 @@ mod tests {
             }
             assert_eq!(window.cwnd, expected);
         }
+    }
+
+    #[test]
+    fn a_window_that_counts_acknowledgements_grows_alike_whatever_they_acknowledge() {
+        let mut window = Window { growth: Growth::Acks, ssthresh: 11_500, ..Window::new(1000, 10) };
+        Reno.grow(&mut window, 3000);
+        assert_eq!(window.cwnd, 11_000); // a whole threshold of 11 segments: slow start is over
+        Reno.grow(&mut window, 1);
+        assert_eq!(window.cwnd, 11_090);
     }
 
     #[test]
