@@ -179,8 +179,8 @@ pub enum LossDetection {
     /// three acknowledged segments on, and a quarter of the shortest round trip below).
     Rack,
     /// Three segments were acknowledged selectively: all holes below the highest of these are lost, and in a recovery so
-    /// are new ones. A retransmission that is lost waits for a timeout, and so does a loss behind a recovery whose data
-    /// nothing later was acknowledged (ns-2's `SackFullTcpAgent::nxt_tseq` and `dupack_action`).
+    /// are new ones. A retransmission that is lost waits for a timeout, and so does a loss behind a recovery if nothing
+    /// later was acknowledged (ns-2's `SackFullTcpAgent::nxt_tseq` and `dupack_action`).
     Holes,
 }
 
