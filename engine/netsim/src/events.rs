@@ -105,16 +105,22 @@ impl<E> EventQueue<E> {
     /// # Panics
     ///
     /// If it is earlier than the slot of the event taken last.
-    #[inline]
+    // Inlined, and the rare parts apart: the usual one is then short, and saves few registers.
+    #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, event: E) {
         assert!(slot_of(time) >= self.cursor, "an event in the past");
         if slot_of(time) < self.cursor + SLOTS as u64 {
             self.link(time, event);
         } else {
-            self.far.push(Reverse(Far { key: (time, self.added), event }));
-            self.added += 1;
-            self.far_slot = self.far_slot.min(slot_of(time));
+            self.push_far(time, event);
         }
+    }
+
+    #[inline(never)]
+    fn push_far(&mut self, time: Time, event: E) {
+        self.far.push(Reverse(Far { key: (time, self.added), event }));
+        self.added += 1;
+        self.far_slot = self.far_slot.min(slot_of(time));
     }
 
     /// Takes the next event.
@@ -164,16 +170,22 @@ impl<E> EventQueue<E> {
     }
 
     /// Puts an event into the list of its slot, behind all events that are not later.
+    #[inline(never)]
     fn link(&mut self, time: Time, event: E) {
         let slot = slot_of(time) as usize % SLOTS;
         let at = self.place(time, event);
         let first = self.firsts[slot];
-        if first == NONE {
-            self.firsts[slot] = at;
-            self.slots[slot / 64] |= 1 << (slot % 64);
-            self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
-            return;
+        if first != NONE {
+            return self.link_in_list(slot, first, at, time);
         }
+        self.firsts[slot] = at;
+        self.slots[slot / 64] |= 1 << (slot % 64);
+        self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
+    }
+
+    /// Puts the event `at` into the list of a slot that has a `first` event.
+    #[inline(never)]
+    fn link_in_list(&mut self, slot: usize, first: u32, at: u32, time: Time) {
         let near = &mut self.near[..];
         let last = near[first as usize].last;
         let mut before = last;

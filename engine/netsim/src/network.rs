@@ -474,13 +474,18 @@ impl Network {
     }
 
     /// Begins the next transmission on a line, or schedules it for the end of the present one.
+    #[inline]
     fn start(&mut self, line: usize) {
-        if self.now < self.lines[line].busy_until() {
-            return self.wake_when_free(line);
+        let state = &self.lines[line];
+        if self.now < state.busy_until() {
+            self.wake_when_free(line);
+        } else if !state.paused {
+            self.transmit(line);
         }
-        if self.lines[line].paused {
-            return;
-        }
+    }
+
+    #[inline(never)]
+    fn transmit(&mut self, line: usize) {
         let (node, port) = self.lines[line].from();
         let next = match &self.nodes[node] {
             NodeState::Host(_) => match (self.host_next(node), &self.rdma) {
@@ -495,25 +500,30 @@ impl Network {
             self.let_go(node, &mut frame);
         }
         let bytes = self.framing.wire_bytes(frame.packet.len());
-        let sender = frame.notes.by_client().then_some(frame.connection);
+        let sender = (frame.connection as usize, frame.notes.by_client());
         let arrival = self.lines[line].transmit(self.now, bytes);
         self.events.push(arrival, Event::Arrival(line as u32, frame));
         if more {
             self.wake_when_free(line);
         }
-        if let (NodeState::Host(_), Some(connection), None) = (&self.nodes[node], sender, &self.rdma) {
-            // The NIC has room again.
-            self.send_segments(connection as usize);
+        if let (NodeState::Host(_), (connection, true), None) = (&self.nodes[node], sender, &self.rdma) {
+            self.nic_has_room(connection);
         }
     }
 
     /// Schedules an event for the next transmission on a line: at the end of the present one, or now if there is none.
+    #[inline]
     fn wake_when_free(&mut self, line: usize) {
-        let line_state = &mut self.lines[line];
-        if !line_state.free_pending {
-            line_state.free_pending = true;
-            self.events.push(self.now.max(line_state.busy_until()), Event::Free(line as u32));
+        if !self.lines[line].free_pending {
+            self.push_free(line);
         }
+    }
+
+    #[inline(never)]
+    fn push_free(&mut self, line: usize) {
+        let line_state = &mut self.lines[line];
+        line_state.free_pending = true;
+        self.events.push(self.now.max(line_state.busy_until()), Event::Free(line as u32));
     }
 
     fn lose(&mut self, node: usize, port: Option<usize>, reason: Reason, mut frame: Box<NetFrame>) {

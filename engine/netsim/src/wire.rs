@@ -59,8 +59,6 @@ pub struct Header<'a> {
     pub window: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// IPv4 identification.
-    pub identification: u16,
     /// TCP options, a multiple of 4 bytes.
     pub options: &'a [u8],
     /// Bytes of payload, all of them 0.
@@ -107,12 +105,14 @@ pub enum Malformed {
     TcpChecksum,
 }
 
-/// The constant part of the headers of one direction of a connection, with its checksum sums.
+/// The headers of one direction of a connection: what does not vary, with its checksum sums.
 #[derive(Clone, Debug)]
 pub struct Template {
     bytes: [u8; HEADERS],
     ipv4_sum: u64,
     tcp_sum: u64,
+    /// IPv4 identification of the last segment.
+    identification: u16,
 }
 
 impl Template {
@@ -124,7 +124,7 @@ impl Template {
         tcp[0..2].copy_from_slice(&src.port.to_be_bytes());
         tcp[2..4].copy_from_slice(&dst.port.to_be_bytes());
         let pseudo = ip::pseudo_sum(ip, PROTOCOL_TCP, 0);
-        Template { ipv4_sum: sum(ip), tcp_sum: pseudo + sum(tcp), bytes }
+        Template { ipv4_sum: sum(ip), tcp_sum: pseudo + sum(tcp), identification: 0, bytes }
     }
 
     /// Sets the DSCP of later segments.
@@ -137,11 +137,12 @@ impl Template {
     }
 
     /// Writes a segment with correct lengths and checksums.
-    pub fn write(&self, packet: &mut Packet, header: &Header<'_>) {
+    pub fn write(&mut self, packet: &mut Packet, header: &Header<'_>) {
         debug_assert!(header.options.len() <= MAX_OPTIONS && header.options.len().is_multiple_of(4));
-        let mut bytes = [0; INLINE_BYTES];
-        bytes[..HEADERS].copy_from_slice(&self.bytes);
+        self.identification = self.identification.wrapping_add(1);
         let end = HEADERS + header.options.len();
+        let bytes = packet.rewrite(end, header.payload as usize);
+        bytes[..HEADERS].copy_from_slice(&self.bytes);
         if !header.options.is_empty() {
             bytes[HEADERS..end].copy_from_slice(header.options);
         }
@@ -150,7 +151,7 @@ impl Template {
         let ip = &mut bytes[ETHERNET..ETHERNET + IPV4];
         let length = (IPV4 as u32 + tcp_length) as u16;
         ip[1] |= header.ecn as u8;
-        ip::finish(ip, length, header.identification, self.ipv4_sum + header.ecn as u64);
+        ip::finish(ip, length, self.identification, self.ipv4_sum + word(header.ecn as u16));
 
         let tcp = &mut bytes[ETHERNET + IPV4..];
         let words = ((TCP + header.options.len()) / 4) as u16;
@@ -159,15 +160,14 @@ impl Template {
         tcp[8..12].copy_from_slice(&header.ack.to_be_bytes());
         tcp[12..14].copy_from_slice(&control.to_be_bytes());
         tcp[14..16].copy_from_slice(&header.window.to_be_bytes());
-        let varying = u64::from(header.sequence)
-            + u64::from(header.ack)
-            + u64::from(control)
-            + u64::from(header.window)
-            + u64::from(tcp_length)
+        let varying = long(header.sequence)
+            + long(header.ack)
+            + word(control)
+            + word(header.window)
+            + long(tcp_length)
             + sum(header.options);
         let checksum = !fold(self.tcp_sum + varying);
         tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
-        packet.set_from(&bytes, end, header.payload as usize);
     }
 }
 
@@ -184,13 +184,14 @@ impl Segment {
         if !ip::is_sound(ip) {
             return Err(Malformed::Ipv4Checksum);
         }
-        let pseudo = ip::pseudo_sum(ip, PROTOCOL_TCP, (length - IPV4) as u64);
-        if fold(pseudo + sum(tcp)) != 0xffff {
+        let pseudo = ip::pseudo_sum(ip, PROTOCOL_TCP, (length - IPV4) as u32);
+        let (tcp, behind) = tcp.split_first_chunk::<TCP>().ok_or(Malformed::Headers)?;
+        if fold(pseudo + sum(tcp) + sum(behind)) != 0xffff {
             return Err(Malformed::TcpChecksum);
         }
         // Written once, in its final place: a copy directly after the stores of its fields would have to wait for them.
         let Options { sacks, sack_count, timing } =
-            if header_length > TCP { read_options(&tcp[TCP..header_length]) } else { Options::default() };
+            if header_length > TCP { read_options(&behind[..header_length - TCP]) } else { Options::default() };
         Ok(Segment {
             src: be32(&ip[12..]),
             dst: be32(&ip[16..]),
@@ -253,7 +254,7 @@ pub fn stamp(packet: &mut Packet, value: u32) {
     let (before, after) = (be32(&bytes[VALUE..]), value);
     bytes[VALUE..VALUE + 4].copy_from_slice(&after.to_be_bytes());
     let checksum = u16::from_be_bytes([bytes[SUM], bytes[SUM + 1]]);
-    let checksum = !fold(u64::from(!checksum) + u64::from(!before) + u64::from(after));
+    let checksum = !fold(word(!checksum) + long(!before) + long(after));
     bytes[SUM..SUM + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
@@ -297,21 +298,41 @@ fn be32(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// A sum that folds to the ones' complement sum of the 16-bit words.
+/// A sum that folds to the ones' complement sum of the 16-bit words. Words are added in the machine's byte order, which
+/// only swaps the bytes of the sum (RFC 1071 section 2 B).
 fn sum(bytes: &[u8]) -> u64 {
     let mut chunks = bytes.chunks_exact(4);
-    let whole: u64 = chunks.by_ref().map(|chunk| u64::from(be32(chunk))).sum();
-    let mut rest = [0; 4];
-    rest[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
-    whole + u64::from(be32(&rest))
+    let whole: u64 = chunks.by_ref().map(|chunk| of_ne32(chunk)).sum();
+    match chunks.remainder() {
+        [] => whole,
+        remainder => {
+            let mut rest = [0; 4];
+            rest[..remainder.len()].copy_from_slice(remainder);
+            whole + of_ne32(&rest)
+        }
+    }
 }
 
+fn of_ne32(bytes: &[u8]) -> u64 {
+    u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into()
+}
+
+/// What a field of 16 bits adds to a [`sum`].
+fn word(value: u16) -> u64 {
+    value.to_be().into()
+}
+
+/// What a field of 32 bits adds to a [`sum`].
+fn long(value: u32) -> u64 {
+    value.to_be().into()
+}
+
+/// The ones' complement sum of 16-bit words.
 fn fold(sum: u64) -> u16 {
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    sum as u16
+    let (sum, carry) = (sum as u32).overflowing_add((sum >> 32) as u32);
+    let sum = sum + u32::from(carry);
+    // Both halves are added in the upper one, where the lower one's carry arrives.
+    u16::from_be((sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16)
 }
 
 #[cfg(test)]
@@ -332,7 +353,6 @@ mod tests {
             flags: flags::ACK | flags::PSH,
             window: 9000,
             ecn: Ecn::Ect0,
-            identification: 0xabcd,
             options,
             payload: 1460,
         }
@@ -361,8 +381,10 @@ mod tests {
             sequence in any::<u32>(), ack in any::<u32>(), identification in any::<u16>(), payload in 0..1461u32,
         ) {
             let mut packet = Packet::default();
-            let header = Header { sequence, ack, identification, payload, ..header(&[]) };
-            Template::new(end_point(1), end_point(2), 0).write(&mut packet, &header);
+            let header = Header { sequence, ack, payload, ..header(&[]) };
+            let template = Template::new(end_point(1), end_point(2), 0);
+            Template { identification, ..template }.write(&mut packet, &header);
+            prop_assert_eq!(&packet.stored()[18..20], &identification.wrapping_add(1).to_be_bytes()[..]);
             let bytes = packet.to_vec();
             prop_assert_eq!(csum16(&bytes[14..34]), 0);
             let mut pseudo = bytes[26..34].to_vec();

@@ -205,6 +205,7 @@ impl Jit {
     }
 
     /// Puts the output of a stage's deparser in front of the payload.
+    #[inline(always)]
     fn put_front(&self, stage: Stage, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
         match self.deparsers[stage as usize] {
             Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),

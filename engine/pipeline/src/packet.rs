@@ -73,12 +73,18 @@ impl Packet {
     /// [`Packet::set`] to the first `used` bytes of an array. Copies the whole array, which is faster than copying a
     /// variable number of bytes.
     pub fn set_from(&mut self, bytes: &[u8; INLINE_BYTES], used: usize, zeros: usize) {
+        *self.rewrite(used, zeros) = *bytes;
+    }
+
+    /// Makes it a packet of `used` bytes, which the caller writes into the array, and then `zeros` bytes of 0.
+    #[inline]
+    pub fn rewrite(&mut self, used: usize, zeros: usize) -> &mut [u8; INLINE_BYTES] {
         debug_assert!(used <= INLINE_BYTES);
         self.heap = None;
         self.start = HEADROOM as u32;
         self.end = (HEADROOM + used) as u32;
         self.zeros = zeros as u32;
-        self.inline[HEADROOM..HEADROOM + INLINE_BYTES].copy_from_slice(bytes);
+        self.inline[HEADROOM..].first_chunk_mut().expect("the array lies within")
     }
 
     /// Length in bytes, zeros included.

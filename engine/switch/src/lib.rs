@@ -129,8 +129,17 @@ impl QueueSignals {
     /// Checks that a frame with these signals may leave now.
     #[inline(always)]
     fn check(&self, now: Time) {
-        assert!(self.enq_timestamp <= now, "a frame that came at {} cannot leave at {now}", self.enq_timestamp);
+        if self.enq_timestamp > now {
+            too_early(self.enq_timestamp, now);
+        }
     }
+}
+
+// A message in the caller would refer to the signals, which had to lie in memory then.
+#[cold]
+#[inline(never)]
+fn too_early(came: Time, now: Time) -> ! {
+    panic!("a frame that came at {came} cannot leave at {now}")
 }
 
 /// A frame that left its queue.

@@ -92,14 +92,14 @@ impl<T> Chains<T> {
         }
         let at = chain.first;
         let link = &mut self.links[at as usize];
-        let item = link.item.take();
         chain.first = std::mem::replace(&mut link.next, self.free);
         self.free = at;
         chain.len -= 1;
         if chain.first == NONE {
             chain.last = NONE;
         }
-        item
+        // Last, so that the caller gets the item from here, and not from a copy.
+        link.item.take()
     }
 
     /// The first item of a chain.

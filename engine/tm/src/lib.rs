@@ -150,6 +150,7 @@ impl<T> TrafficManager<T> {
     /// # Panics
     ///
     /// If there is no such port.
+    #[inline]
     pub fn depth(&self, port: usize) -> Depth {
         self.shared.as_ref().map_or_else(|| self.queues[port].depth(), |shared| shared.ports[port].depth)
     }

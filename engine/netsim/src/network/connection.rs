@@ -75,6 +75,8 @@ pub(super) struct NicQueue {
     pub(super) waiting: Chain,
     /// Bytes in the NIC.
     pub(super) bytes: u64,
+    /// Whether TCP has more to send and waits until one of these packets has left: Linux's `TSQ_THROTTLED`.
+    pub(super) throttled: bool,
 }
 
 /// A connection. The client is the host that sends data.
@@ -94,7 +96,6 @@ pub(super) struct Connection {
     pub(super) templates: [Template; 2],
     /// Initial sequence numbers. Stream offset 0 follows the client's.
     pub(super) initial: [u32; 2],
-    pub(super) identification: [u16; 2],
     pub(super) messages: VecDeque<Message>,
     /// The flow that started last.
     pub(super) latest_flow: Option<u32>,
@@ -132,7 +133,6 @@ impl Connection {
             templates: [Template::new(client, server, 0), Template::new(server, client, 0)],
             // Any value would do; values that differ between connections make captures easier to read.
             initial: [client_port << 16 | server_port, server_port << 16 | client_port],
-            identification: [0; 2],
             messages: VecDeque::new(),
             latest_flow: None,
             closes: false,

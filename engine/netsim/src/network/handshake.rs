@@ -212,7 +212,7 @@ impl Network {
             options: &options,
             ..self.blank_header()
         };
-        self.send(connection, Side::Client, header);
+        self.send(connection, Side::Client, &header);
         self.arm_sender_timer(connection);
     }
 
@@ -246,7 +246,7 @@ impl Network {
                 ..blank
             }
         };
-        self.send(connection, Side::Server, header);
+        self.send(connection, Side::Server, &header);
         self.arm_sender_timer(connection);
     }
 
@@ -319,7 +319,7 @@ impl Network {
             options: &options,
             ..self.blank_header()
         };
-        self.send(connection, side, header);
+        self.send(connection, side, &header);
     }
 
     // Receiving

@@ -151,12 +151,12 @@ impl Network {
     pub(super) fn send_segments(&mut self, connection: usize) {
         loop {
             let state = &mut self.connections[connection];
-            let waiting = state.nic[Side::Client as usize].bytes;
-            let room = waiting < self.nic.budget_bytes && state.sender.may_queue(waiting);
             if state.state != State::Open {
                 break;
             }
-            if !room {
+            let nic = &mut state.nic[Side::Client as usize];
+            nic.throttled = nic.bytes >= self.nic.budget_bytes || !state.sender.may_queue(nic.bytes);
+            if nic.throttled {
                 state.sender.end_burst(self.now);
                 break;
             }
@@ -164,6 +164,13 @@ impl Network {
             self.send_data(connection, outgoing);
         }
         self.arm_sender_timer(connection);
+    }
+
+    /// A packet of the client has left its NIC.
+    pub(super) fn nic_has_room(&mut self, connection: usize) {
+        if self.connections[connection].nic[Side::Client as usize].throttled {
+            self.send_segments(connection);
+        }
     }
 
     fn send_data(&mut self, connection: usize, outgoing: Outgoing) {
@@ -193,7 +200,7 @@ impl Network {
             payload: outgoing.len,
             ..self.blank_header()
         };
-        self.send(connection, Side::Client, header);
+        self.send(connection, Side::Client, &header);
     }
 
     /// A header of an empty segment, without sequence number, acknowledgement and flags.
@@ -204,7 +211,6 @@ impl Network {
             flags: 0,
             window: advertised(self.transport.receive_window_bytes),
             ecn: Ecn::NotEct,
-            identification: 0,
             options: &[],
             payload: 0,
         }
@@ -227,7 +233,7 @@ impl Network {
             ecn: self.control_ecn(connection, Side::Client),
             ..self.blank_header()
         };
-        self.send(connection, Side::Client, header);
+        self.send(connection, Side::Client, &header);
     }
 
     /// The server acknowledges everything before `next`, and reports the one-way delay of the latest data.
@@ -263,20 +269,17 @@ impl Network {
             options: &space[..used],
             ..self.blank_header()
         };
-        self.send(connection, Side::Server, header);
+        self.send(connection, Side::Server, &header);
     }
 
     /// Makes a frame and sends it.
-    pub(super) fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
+    pub(super) fn send(&mut self, connection: usize, side: Side, header: &Header<'_>) {
         if self.pias.is_some() {
-            self.tag(connection, side, &header);
+            self.tag(connection, side, header);
         }
         let mut frame = self.frames.take(connection as u32, side == Side::Client, header.ecn);
         let state = &mut self.connections[connection];
-        let identification = &mut state.identification[side as usize];
-        *identification = identification.wrapping_add(1);
-        let header = Header { identification: *identification, ..header };
-        state.templates[side as usize].write(&mut frame.packet, &header);
+        state.templates[side as usize].write(&mut frame.packet, header);
         self.enqueue(connection, side, frame);
     }
 

@@ -44,12 +44,18 @@ pub struct RttEstimator {
     minimum: Option<Duration>,
     /// Number of timeouts in a row.
     backoff: u32,
+    /// What follows from these. Both are asked for much more often than they change.
+    srtt: Option<Duration>,
+    rto: Duration,
 }
 
 impl RttEstimator {
     /// An estimator without samples.
     pub fn new(config: RtoConfig) -> RttEstimator {
-        RttEstimator { config, estimate: None, minimum: None, backoff: 0 }
+        let mut estimator =
+            RttEstimator { config, estimate: None, minimum: None, backoff: 0, srtt: None, rto: Duration::ZERO };
+        estimator.update();
+        estimator
     }
 
     /// Takes a sample outside the data of a stream.
@@ -62,30 +68,31 @@ impl RttEstimator {
     pub fn sample_of(&mut self, rtt: Duration, snd_una: u64, snd_nxt: u64) {
         self.note_minimum(rtt);
         let rtt = rtt.nanos();
-        self.estimate = Some(match self.estimate {
-            None => self.first(rtt, snd_nxt),
+        let floor = self.floor();
+        match &mut self.estimate {
+            None => self.estimate = Some(self.first(rtt, snd_nxt)),
             Some(Estimate::Rfc6298 { srtt, rttvar }) => {
-                Estimate::Rfc6298 { srtt: (7 * srtt + rtt) / 8, rttvar: (3 * rttvar + srtt.abs_diff(rtt)) / 4 }
+                *rttvar = (3 * *rttvar + srtt.abs_diff(rtt)) / 4;
+                *srtt = (7 * *srtt + rtt) / 8;
             }
             Some(Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, round_end }) => {
-                let error = rtt as i64 - (srtt8 >> 3) as i64;
-                let mut change = error.abs() - (mdev4 >> 2) as i64;
+                let error = rtt as i64 - (*srtt8 >> 3) as i64;
+                let mut change = error.abs() - (*mdev4 >> 2) as i64;
                 if error < 0 && change > 0 {
                     change >>= 3; // a round trip that gets shorter is no reason for a longer timeout
                 }
-                let mdev4 = mdev4.saturating_add_signed(change);
-                let mdev_max4 = mdev_max4.max(mdev4);
-                let rttvar4 = rttvar4.max(mdev_max4);
-                let srtt8 = srtt8.saturating_add_signed(error).max(1);
-                if snd_una > round_end {
-                    let rttvar4 = rttvar4 - (rttvar4.saturating_sub(mdev_max4) >> 2);
-                    Estimate::Linux { srtt8, mdev4, mdev_max4: self.floor(), rttvar4, round_end: snd_nxt }
-                } else {
-                    Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, round_end }
+                *srtt8 = srtt8.saturating_add_signed(error).max(1);
+                *mdev4 = mdev4.saturating_add_signed(change);
+                *mdev_max4 = (*mdev_max4).max(*mdev4);
+                *rttvar4 = (*rttvar4).max(*mdev_max4);
+                if snd_una > *round_end {
+                    *rttvar4 -= rttvar4.saturating_sub(*mdev_max4) >> 2;
+                    (*mdev_max4, *round_end) = (floor, snd_nxt);
                 }
             }
-        });
+        }
         self.backoff = 0;
+        self.update();
     }
 
     fn first(&self, rtt: u64, snd_nxt: u64) -> Estimate {
@@ -111,14 +118,12 @@ impl RttEstimator {
     /// Doubles the timeout (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
+        self.update();
     }
 
     /// The smoothed round-trip time, if there is a sample.
     pub fn srtt(&self) -> Option<Duration> {
-        self.estimate.map(|estimate| match estimate {
-            Estimate::Rfc6298 { srtt, .. } => Duration::from_nanos(srtt),
-            Estimate::Linux { srtt8, .. } => Duration::from_nanos(srtt8 >> 3),
-        })
+        self.srtt
     }
 
     /// The shortest sample.
@@ -133,13 +138,23 @@ impl RttEstimator {
 
     /// The timeout.
     pub fn rto(&self) -> Duration {
+        self.rto
+    }
+
+    fn update(&mut self) {
         let RtoConfig { min, max, initial, .. } = self.config;
-        let base = match self.estimate {
-            None => initial,
-            Some(Estimate::Rfc6298 { srtt, rttvar }) => Duration::from_nanos(srtt + 4 * rttvar).clamp(min, max),
-            Some(Estimate::Linux { srtt8, rttvar4, .. }) => Duration::from_nanos((srtt8 >> 3) + rttvar4).min(max),
+        let (srtt, base) = match self.estimate {
+            None => (None, initial),
+            Some(Estimate::Rfc6298 { srtt, rttvar }) => {
+                (Some(srtt), Duration::from_nanos(srtt + 4 * rttvar).clamp(min, max))
+            }
+            Some(Estimate::Linux { srtt8, rttvar4, .. }) => {
+                let srtt = srtt8 >> 3;
+                (Some(srtt), Duration::from_nanos(srtt + rttvar4).min(max))
+            }
         };
-        base.saturating_mul(1 << self.backoff).min(max)
+        self.srtt = srtt.map(Duration::from_nanos);
+        self.rto = base.saturating_mul(1 << self.backoff).min(max);
     }
 }
 

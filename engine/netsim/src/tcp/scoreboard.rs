@@ -185,12 +185,8 @@ impl Scoreboard {
     /// Handles a cumulative acknowledgement and selective ones. [`Scoreboard::find_losses`] is next.
     pub(super) fn acknowledge(&mut self, report: &Report<'_>) -> Change {
         let mut change = Change::default();
-        while let Some(segment) = self.segments.front().copied() {
-            if segment.end() > report.una {
-                break;
-            }
+        while let Some(segment) = self.segments.pop_front_if(|segment| segment.end() <= report.una) {
             self.leave(segment);
-            self.segments.pop_front();
             if segment.state != State::Sacked {
                 self.arrived(segment, report, &mut change);
                 if !segment.resent {

@@ -178,13 +178,25 @@ struct Usage {
     stamp: Time,
 }
 
+/// Linux's pacing rate, which acknowledgements change (`tcp_update_pacing_rate`).
+#[derive(Clone, Copy, Debug)]
+struct Pacing {
+    /// What it sends in 1 ms of Linux's clock.
+    bytes_per_ms: u64,
+    /// The largest segment that Linux hands to a NIC: 1 ms at this rate, and more on short paths (`tcp_tso_autosize`);
+    /// two segments or more.
+    tso_bytes: u64,
+    /// The shortest round trip, and the bytes that it adds to that segment.
+    near: (Duration, u64),
+}
+
 /// What an acknowledgement brought, for the steps that follow.
 #[derive(Clone, Copy)]
-struct News {
+struct News<'a> {
     now: Time,
     /// Bytes acknowledged in order.
     acked: u64,
-    change: Change,
+    change: &'a Change,
     congested: bool,
     /// Whether the window was full before.
     full: bool,
@@ -228,6 +240,12 @@ pub struct Sender {
     fast_retransmit: bool,
     /// Segments that may leave before the next look at [`Stack::tso_defer`].
     burst: u64,
+    /// Whether segments have left since a probe of the tail was last scheduled.
+    probe_pending: bool,
+    /// `None` before the first acknowledgement of data.
+    pacing: Option<Pacing>,
+    /// [`Stack::kernel_ms`].
+    kernel_ms: Duration,
     /// Whether the next new segment carries CWR.
     cwr: bool,
     /// Next new byte when the window was last reduced. Marks on earlier bytes are answered already.
@@ -259,6 +277,9 @@ impl Sender {
             written: 0,
             fast_retransmit: false,
             burst: 0,
+            probe_pending: false,
+            pacing: None,
+            kernel_ms: config.stack.kernel_ms(),
             cwr: false,
             answered: None,
             timer: None,
@@ -336,6 +357,8 @@ impl Sender {
     // Sending
 
     /// The next segment, if window and data allow one. The caller sends it.
+    // Inlined, like `next_new`, so that the segment is not copied from call to call.
+    #[inline(always)]
     pub fn next_segment(&mut self, now: Time) -> Option<Outgoing> {
         if self.board.is_empty() && self.config.stack.idle_restart != IdleRestart::Never {
             self.restart_if_idle(now);
@@ -345,7 +368,9 @@ impl Sender {
         }
         let outgoing = match self.frto {
             Frto::New => self.next_of_frto(now),
-            _ => self.next_lost(now).or_else(|| self.next_new(now)),
+            // Lost segments go first.
+            _ if self.board.has_lost() => self.next_lost(now),
+            _ => self.next_new(now),
         };
         match outgoing {
             Some(outgoing) => self.note_sent(now, outgoing.len),
@@ -363,12 +388,11 @@ impl Sender {
         if self.timer.is_none() {
             self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         }
-        if self.config.stack.tail_loss_probe {
-            self.schedule_probe(now, false);
-        }
+        self.probe_pending = true;
     }
 
     /// A window that was idle for longer than a timeout begins again (see [`IdleRestart`]).
+    #[inline(never)]
     fn restart_if_idle(&mut self, now: Time) {
         let (rto, idle) = (self.rtt.rto(), now.since(self.last_sent));
         if idle <= rto || self.written == self.snd_nxt {
@@ -401,6 +425,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn next_lost(&mut self, now: Time) -> Option<Outgoing> {
         let (start, weight) = self.board.next_lost()?;
         if std::mem::take(&mut self.fast_retransmit) {
@@ -429,12 +454,9 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn next_new(&mut self, now: Time) -> Option<Outgoing> {
         let len = self.new_len()?;
-        // Lost segments go first.
-        if self.board.has_lost() && self.frto != Frto::New {
-            return None;
-        }
         if !self.fits(self.snd_nxt, self.board.weight(len)) {
             self.usage.pending = true;
             return None;
@@ -453,7 +475,7 @@ impl Sender {
             let receivable = (self.snd_una + self.config.receive_window).saturating_sub(self.snd_nxt);
             let sendable = cwnd.saturating_sub(self.board.pipe());
             let room = sendable.min(receivable);
-            let most = self.tso_bytes();
+            let most = self.pacing().tso_bytes;
             if self.defers(now) && room < most.min(cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR) {
                 if sendable < receivable && sendable <= (self.written - self.snd_nxt).min(GSO_BYTES) {
                     self.usage.pending = false;
@@ -471,36 +493,44 @@ impl Sender {
         let Some(head) = self.board.head_sent() else { return false };
         let late = now.since(head).nanos() < self.rtt.srtt().unwrap_or_default().nanos() / 2;
         let more = self.written - self.snd_nxt > self.window.mss;
-        more && !late && !self.is_repairing() && now.since(self.last_sent) <= self.config.stack.kernel_ms()
-    }
-
-    /// What the sender's rate sends in 1 ms of Linux's clock, in bytes (`tcp_update_pacing_rate`).
-    fn bytes_per_ms(&self) -> u64 {
-        let Window { cwnd, ssthresh, .. } = self.window;
-        let srtt = self.rtt.srtt().unwrap_or_default().nanos().max(1);
-        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
-        let base = cwnd.max(self.board.pipe());
-        let share_ns = percent * self.config.stack.kernel_ms().nanos() / 100;
-        base.saturating_mul(share_ns) / srtt
+        more && !late && !self.is_repairing() && now.since(self.last_sent) <= self.kernel_ms
     }
 
     /// Whether a NIC that has so many bytes of this connection takes more (see [`Stack::small_queues`]).
+    #[inline]
     pub fn may_queue(&self, nic_bytes: u64) -> bool {
         !self.config.stack.small_queues
             || nic_bytes <= 2 * u64::from(self.config.mss)
-            || nic_bytes * TRUESIZE_PERCENT / 100 <= self.bytes_per_ms()
+            || nic_bytes * TRUESIZE_PERCENT / 100 <= self.pacing().bytes_per_ms
     }
 
-    /// Bytes of the largest segment that Linux hands to a NIC: 1 ms at the sender's rate, and more on short paths
-    /// (`tcp_tso_autosize`); two segments or more.
-    fn tso_bytes(&self) -> u64 {
-        let mss = self.window.mss;
+    fn pacing(&self) -> Pacing {
+        self.pacing.unwrap_or_else(|| self.current_pacing())
+    }
+
+    fn current_pacing(&self) -> Pacing {
+        let Window { cwnd, ssthresh, mss, .. } = self.window;
+        let srtt_ns = self.rtt.srtt().unwrap_or_default().nanos().max(1);
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let share_ns = percent * self.kernel_ms.nanos() / 100;
+        let bytes_per_ms = cwnd.max(self.board.pipe()).saturating_mul(share_ns) / srtt_ns;
+
+        let min_rtt = self.rtt.minimum().unwrap_or_default();
+        let near = match self.pacing {
+            // Divisions are slow, and it seldom changes.
+            Some(Pacing { near, .. }) if near.0 == min_rtt => near.1,
+            _ => self.near_bytes(min_rtt),
+        };
+        let segments = bytes_per_ms.saturating_add(near).min(GSO_BYTES) / mss;
+        Pacing { bytes_per_ms, tso_bytes: segments.max(2) * mss, near: (min_rtt, near) }
+    }
+
+    /// What `tcp_tso_autosize` adds on a path with this shortest round trip.
+    fn near_bytes(&self, min_rtt: Duration) -> u64 {
         // On Linux's clock.
-        let kernel_us = self.config.stack.kernel_ms().nanos().div_ceil(1000);
-        let shift = (self.rtt.minimum().unwrap_or_default().nanos() / kernel_us.max(1)) >> TSO_RTT_LOG;
-        let near = if shift < 32 { GSO_BYTES >> shift } else { 0 };
-        let segments = self.bytes_per_ms().saturating_add(near).min(GSO_BYTES) / mss;
-        segments.max(2) * mss
+        let kernel_us = self.kernel_ms.nanos().div_ceil(1000);
+        let shift = (min_rtt.nanos() / kernel_us.max(1)) >> TSO_RTT_LOG;
+        if shift < 32 { GSO_BYTES >> shift } else { 0 }
     }
 
     /// Length of the next new segment, if there are data and the receiver has room. A segment cut short by the receive
@@ -522,6 +552,7 @@ impl Sender {
     }
 
     /// In step 2b of F-RTO: new data, if the window allows any; else retransmissions.
+    #[inline(never)]
     fn next_of_frto(&mut self, now: Time) -> Option<Outgoing> {
         if let Some(outgoing) = self.next_new(now) {
             return Some(outgoing);
@@ -551,6 +582,9 @@ impl Sender {
 
     /// All segments that may leave now have left, or the NIC takes no more.
     pub fn end_burst(&mut self, now: Time) {
+        if std::mem::take(&mut self.probe_pending) {
+            self.schedule_probe(now, false);
+        }
         if std::mem::take(&mut self.usage.pending) && self.config.cwnd_validation {
             self.note_usage(now, self.board.pipe() + self.window.mss > self.window.cwnd);
         }
@@ -590,7 +624,7 @@ impl Sender {
         self.usage.stamp = now;
     }
 
-    fn may_grow(&self, news: &News) -> bool {
+    fn may_grow(&self, news: &News<'_>) -> bool {
         if self.config.stack.growth == Growth::Acks && self.window.cwnd >= self.config.receive_window {
             return false;
         }
@@ -630,12 +664,17 @@ impl Sender {
         if acked > 0 {
             self.timeouts = 0;
         }
-        self.count_ack(acked);
-        let news = News { now, acked, change, congested, full, after_timeout: self.state == CaState::Loss };
+        if self.config.stack.pipe == Pipe::Acks {
+            self.count_ack(acked);
+        }
+        let news = News { now, acked, change: &change, congested, full, after_timeout: self.state == CaState::Loss };
         let plain = self.state == CaState::Open && !congested && event.sacks.is_empty() && self.probe.is_none();
         let losses = if plain && !self.board.has_gaps() { Losses::default() } else { self.alert(&news) };
         self.adjust_window(&news, &losses);
         self.set_timer(&news, &losses);
+        if self.config.stack.tso_defer || self.config.stack.small_queues {
+            self.pacing = Some(self.current_pacing());
+        }
         if let Some(rtt) = rtt {
             self.stats.rtt_samples += 1;
             self.stats.rtt_ns += rtt.nanos();
@@ -660,7 +699,7 @@ impl Sender {
     }
 
     /// The window grows, or comes down to the threshold.
-    fn adjust_window(&mut self, news: &News, losses: &Losses) {
+    fn adjust_window(&mut self, news: &News<'_>, losses: &Losses) {
         let grows = self.state == CaState::Cwr && self.config.stack.growth == Growth::Acks && !news.congested;
         if self.is_reducing() && !grows {
             if self.config.stack.recovery.is_gradual() {
@@ -689,7 +728,7 @@ impl Sender {
     /// Handles an acknowledgement that is not routine, in the order of Linux's `tcp_fastretrans_alert`: an earlier
     /// reduction is taken back or ends, losses are found, and only then may the next reduction begin.
     #[inline(never)]
-    fn alert(&mut self, news: &News) -> Losses {
+    fn alert(&mut self, news: &News<'_>) -> Losses {
         self.note_duplicate(news);
         self.answer_probe(news);
         self.leave_reduction();
@@ -898,7 +937,7 @@ impl Sender {
     }
 
     /// An acknowledgement after a timeout: F-RTO (RFC 5682 section 3.1) finds out whether data were only late.
-    fn process_loss(&mut self, news: &News) {
+    fn process_loss(&mut self, news: &News<'_>) {
         let recovered = self.snd_una >= self.high_seq;
         if news.acked > 0 && self.was_needless() {
             return self.undo_timeout();
@@ -977,7 +1016,7 @@ impl Sender {
     }
 
     /// Counts a segment that arrived twice (RFC 2883) against the retransmissions of the present reduction.
-    fn note_duplicate(&mut self, news: &News) {
+    fn note_duplicate(&mut self, news: &News<'_>) {
         if let (Some(undo), Some(end)) = (&mut self.undo, news.change.duplicate)
             && undo.since < end
             && let Some(count) = &mut undo.retransmitted
@@ -1009,6 +1048,7 @@ impl Sender {
     }
 
     /// The probe that is due: a new segment, whatever the window, or else the last one again.
+    #[inline(never)]
     fn next_probe(&mut self, now: Time) -> Option<Outgoing> {
         let outgoing = match self.new_len() {
             Some(len) => self.send_new(now, len),
@@ -1029,7 +1069,7 @@ impl Sender {
     }
 
     /// Linux's `tcp_process_tlp_ack`: a probe that repaired a loss is answered by a reduction.
-    fn answer_probe(&mut self, news: &News) {
+    fn answer_probe(&mut self, news: &News<'_>) {
         let Some(probe) = self.probe.filter(|probe| probe.sent && self.snd_una >= probe.high_seq) else { return };
         let duplicate = news.change.duplicate.is_some_and(|end| end == probe.high_seq);
         if !probe.retransmission || duplicate {
@@ -1047,7 +1087,7 @@ impl Sender {
 
     // Timers
 
-    fn set_timer(&mut self, news: &News, losses: &Losses) {
+    fn set_timer(&mut self, news: &News<'_>, losses: &Losses) {
         let now = news.now;
         if self.board.is_empty() {
             self.timer = None;
@@ -1080,7 +1120,7 @@ impl Sender {
 
     /// Lower bound of Linux's timers for probes and reordering: two ticks of 1 ms (`TCP_TIMEOUT_MIN_US`).
     fn timeout_min(&self) -> Duration {
-        Duration::from_nanos(2 * self.config.stack.kernel_ms().nanos())
+        Duration::from_nanos(2 * self.kernel_ms.nanos())
     }
 
     fn waits_for(&self, timer: Timer) -> bool {
@@ -1212,20 +1252,21 @@ mod tests {
 
     #[test]
     fn a_nic_takes_what_the_rate_sends_in_a_millisecond_of_linux() {
-        let mut sender = sender(Reno);
-        sender.config.stack.small_queues = true;
-        sender.config.stack.clock_dilation = 10;
-        sender.write(1_000_000);
-        send_all(&mut sender, at(0));
-        ack(&mut sender, at(100), 1, &[], false);
+        let acknowledged = |small_queues, clock_dilation| {
+            let config = sender(Reno).config;
+            let stack = Stack { small_queues, clock_dilation, ..config.stack };
+            let mut sender = Sender::new(SenderConfig { stack, ..config }, Box::new(Reno));
+            sender.write(1_000_000);
+            send_all(&mut sender, at(0));
+            ack(&mut sender, at(100), 1, &[], false);
+            sender
+        };
         // In slow start, twice the window of 11 segments in each round trip, and 100 us are one; 1.52 bytes of memory a byte.
-        assert!(sender.may_queue(14_474));
-        assert!(!sender.may_queue(14_475));
-        sender.config.stack.clock_dilation = 1_000_000;
-        assert!(sender.may_queue(2_000)); // two segments at least
-        assert!(!sender.may_queue(2_001));
-        sender.config.stack.small_queues = false;
-        assert!(sender.may_queue(1 << 30));
+        assert!(acknowledged(true, 10).may_queue(14_474));
+        assert!(!acknowledged(true, 10).may_queue(14_475));
+        assert!(acknowledged(true, 1_000_000).may_queue(2_000)); // two segments at least
+        assert!(!acknowledged(true, 1_000_000).may_queue(2_001));
+        assert!(acknowledged(false, 1_000_000).may_queue(1 << 30));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ethernet and IPv4 (RFC 791) in front of every packet, without options.
 
-use super::{EndPoint, fold, sum};
+use super::{EndPoint, fold, long, sum, word};
 
 pub(super) const ETHERNET: usize = 14;
 pub(super) const IPV4: usize = 20;
@@ -25,29 +25,29 @@ pub(super) fn put_headers(bytes: &mut [u8], src: &EndPoint, dst: &EndPoint, prot
 pub(super) fn finish(ip: &mut [u8], length: u16, identification: u16, rest: u64) {
     ip[2..4].copy_from_slice(&length.to_be_bytes());
     ip[4..6].copy_from_slice(&identification.to_be_bytes());
-    let checksum = !fold(rest + u64::from(length) + u64::from(identification));
+    let checksum = !fold(rest + word(length) + word(identification));
     ip[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// The IPv4 header of a frame and the bytes after it, if the protocol is `protocol` and the frame has at least `least`
 /// bytes.
-pub(super) fn split(bytes: &[u8], protocol: u8, least: usize) -> Option<(&[u8], &[u8])> {
+pub(super) fn split(bytes: &[u8], protocol: u8, least: usize) -> Option<(&[u8; IPV4], &[u8])> {
     let expected = bytes.len() >= least && bytes[12..15] == [0x08, 0x00, 0x45] && bytes[ETHERNET + 9] == protocol;
-    expected.then(|| bytes[ETHERNET..].split_at(IPV4))
+    if expected { bytes[ETHERNET..].split_first_chunk() } else { None }
 }
 
 /// The length in an IPv4 header, if it matches a frame of `frame_bytes`.
-pub(super) fn length(ip: &[u8], frame_bytes: usize) -> Option<usize> {
+pub(super) fn length(ip: &[u8; IPV4], frame_bytes: usize) -> Option<usize> {
     let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
     (length + ETHERNET == frame_bytes).then_some(length)
 }
 
 /// Whether the checksum of an IPv4 header is correct.
-pub(super) fn is_sound(ip: &[u8]) -> bool {
+pub(super) fn is_sound(ip: &[u8; IPV4]) -> bool {
     fold(sum(ip)) == 0xffff
 }
 
 /// The sum of the pseudo header (RFC 793, RFC 768) of a packet of `length` bytes behind the IPv4 header.
-pub(super) fn pseudo_sum(ip: &[u8], protocol: u8, length: u64) -> u64 {
-    u64::from(protocol) + length + sum(&ip[12..20])
+pub(super) fn pseudo_sum(ip: &[u8], protocol: u8, length: u32) -> u64 {
+    word(protocol.into()) + long(length) + sum(&ip[12..20])
 }
