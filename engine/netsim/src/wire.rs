@@ -302,7 +302,7 @@ fn be32(bytes: &[u8]) -> u32 {
 /// only swaps the bytes of the sum (RFC 1071 section 2 B).
 fn sum(bytes: &[u8]) -> u64 {
     let mut chunks = bytes.chunks_exact(4);
-    let whole: u64 = chunks.by_ref().map(|chunk| of_ne32(chunk)).sum();
+    let whole: u64 = chunks.by_ref().map(of_ne32).sum();
     match chunks.remainder() {
         [] => whole,
         remainder => {
