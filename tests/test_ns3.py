@@ -318,6 +318,31 @@ def test_results_are_kept_as_equal_bytes_and_read_for_these_flows_only(small_lis
         assert "--again" in str(raised.value.remedy)
 
 
+def test_ns3_runs_only_on_seeds_that_are_not_kept(
+    small_list: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, results, ran = tmp_path / "small.csv.gz", of_lab(small_list), list[int]()
+    assert kept.read(path, small_list, is_partial=True) == {}
+    kept.write(path, scenario({**small_list.spec, "seeds": 1}), {1: results[1]})
+    with pytest.raises(BadInput, match="other flows of seed 2"):
+        kept.read(path, small_list)
+    have = kept.read(path, small_list, is_partial=True)
+    assert list(have) == [1]
+
+    def played(program: Path, flows: FlowList, options: list[str]) -> peer.Played:
+        column = flows.start_ns.astype(np.int64)
+        return peer.Played(column, column, column, {})
+
+    monkeypatch.setattr(kept, "play", played)
+    both = kept.run_ns3(small_list, path, ran.append, have)
+    assert (ran, list(both), both[1]) == ([2], [1, 2], have[1])
+
+
+def test_again_and_missing_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["incast", "--again", "--missing"]) == 2
+    assert "--again runs all seeds, and --missing only some" in capsys.readouterr().err
+
+
 def test_a_flow_that_did_not_finish_is_kept_as_such(small_list: Scenario, tmp_path: Path) -> None:
     results = of_lab(small_list)
     results[2].fct_ns[3] = -1

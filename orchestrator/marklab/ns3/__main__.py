@@ -2,6 +2,7 @@
 """Runs scenarios here and in ns-3: `python -m marklab.ns3 [NAME or FILE.yaml ...] [--record] [--again]`.
 
 Of kept lists (`kept`), only the lab's side is run, so ns-3 need not be there; `--again` runs ns-3 too, and keeps that.
+`--missing` does so only for seeds that are not kept yet.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from marklab.errors import MarklabError, unknown
+from marklab.errors import BadInput, MarklabError, unknown
 from marklab.ns3 import kept, peer
 from marklab.ns3.agreement import agree
 from marklab.ns3.comparison import compare
@@ -38,6 +39,9 @@ def _main(
         list[str] | None, typer.Argument(metavar="SCENARIO", help="A name, or FILE.yaml; all of them if left out.")
     ] = None,
     is_again: Annotated[bool, typer.Option("--again", help="Run ns-3 on kept lists again.")] = False,
+    is_missing: Annotated[
+        bool, typer.Option("--missing", help="Run ns-3 on the seeds that kept lists do not have.")
+    ] = False,
     is_recorded: Annotated[
         bool, typer.Option("--record", help=f"Write the tables into {PAGE.relative_to(REPOSITORY)}.")
     ] = False,
@@ -46,7 +50,11 @@ def _main(
     try:
         paths = [_path(name) for name in scenarios or (*known_scenarios(), *kept.known_lists())]
         lists = [path for path in paths if path in kept.known_lists().values()]
-        _with_ns3(paths if is_again else [path for path in paths if path not in lists], is_recorded)
+        if is_again and is_missing:
+            raise BadInput("--again runs all seeds, and --missing only some", "one of them")
+        _with_ns3([path for path in paths if path not in lists], is_recorded)
+        if is_again or is_missing:
+            _keep(lists, is_missing)
         for path in lists:
             tables = agreement_tables(path.stem, agree(*_kept(path)))
             _show(path, tables, is_recorded)
@@ -57,20 +65,28 @@ def _main(
 
 
 def _with_ns3(paths: Sequence[Path], is_recorded: bool) -> None:
-    """Run what needs ns-3, if it is there."""
-    if not paths:
-        return
+    """Run scenarios that need ns-3, if it is there."""
+    if program := _program() if paths else None:
+        for path in paths:
+            _show(path, {path.stem: table(compare(read_scenario(path), program))}, is_recorded)
+
+
+def _keep(paths: Sequence[Path], is_missing: bool) -> None:
+    """Run ns-3 on lists, and keep its results."""
+    if program := _program() if paths else None:
+        for path in paths:
+            scenario, results = read_scenario(path), kept.results_path(path)
+            known = kept.read(results, scenario, is_partial=True) if is_missing else {}
+            kept.write(results, scenario, kept.run_ns3(scenario, program, _progress, known))
+
+
+def _program() -> Path | None:
+    """The program that runs ns-3; None if ns-3 is not there, which is said."""
     if absent := peer.missing():
         sys.stdout.write(f"skipped: not found: {', '.join(absent)}\n  try: {peer.REMEDY}\n")
-        return
+        return None
     require_tree("the program that links ns-3")
-    program = peer.build()
-    for path in paths:
-        scenario = read_scenario(path)
-        if path in kept.known_lists().values():
-            kept.write(kept.results_path(path), scenario, kept.run_ns3(scenario, program, _progress))
-        else:
-            _show(path, {path.stem: table(compare(scenario, program))}, is_recorded)
+    return peer.build()
 
 
 def _kept(path: Path) -> tuple[Scenario, dict[int, kept.FlowResults]]:

@@ -54,10 +54,15 @@ def results_path(description: Path) -> Path:
     return description.with_suffix(".csv.gz")
 
 
-def run_ns3(scenario: Scenario, program: Path, done: Callable[[int], None]) -> dict[int, FlowResults]:
-    """Run all lists in ns-3; `done` is told of each seed."""
+def run_ns3(
+    scenario: Scenario, program: Path, done: Callable[[int], None], kept: Mapping[int, FlowResults] | None = None
+) -> dict[int, FlowResults]:
+    """Run all lists in ns-3, except those of `kept`; `done` is told of each seed."""
+    known = kept or {}
 
     def run(seed: int) -> FlowResults:
+        if seed in known:
+            return known[seed]
         found = of_played(play(program, scenario.flows(seed), scenario.options(seed)))
         done(seed)
         return found
@@ -87,8 +92,13 @@ def write(path: Path, scenario: Scenario, results: Mapping[int, FlowResults]) ->
         packed.write(text.getvalue().encode())
 
 
-def read(path: Path, scenario: Scenario) -> dict[int, FlowResults]:
-    """Read results of exactly the flows and options that the description has."""
+def read(path: Path, scenario: Scenario, *, is_partial: bool = False) -> dict[int, FlowResults]:
+    """Read results of exactly the flows and options that the description has.
+
+    If it may be partial, seeds without any result are left out, and so are all if there is no file.
+    """
+    if is_partial and not path.exists():
+        return {}
     try:
         heading, _, rows = gzip.decompress(path.read_bytes()).decode().partition("\n")
     except (OSError, EOFError, ValueError) as error:
@@ -99,7 +109,9 @@ def read(path: Path, scenario: Scenario) -> dict[int, FlowResults]:
     if not listed or tuple(listed[0]) != _COLUMNS:
         raise BadInput(f"{path.name} has not the columns {', '.join(_COLUMNS)}", REMEDY)
     columns = {name: np.array([int(row[name] or -1) for row in listed], dtype=np.int64) for name in _COLUMNS}
-    return {seed: _of_seed(path, columns, seed, flows) for seed, flows in scenario.experiment.flow_lists.items()}
+    seeds = scenario.experiment.flow_lists.items()
+    there = set(columns["seed"].tolist())
+    return {seed: _of_seed(path, columns, seed, flows) for seed, flows in seeds if not is_partial or seed in there}
 
 
 def _of_seed(path: Path, columns: Mapping[str, NDArray[np.int64]], seed: int, flows: FlowList) -> FlowResults:

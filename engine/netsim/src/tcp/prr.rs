@@ -21,7 +21,9 @@ pub(super) struct Prr {
 pub(super) struct Progress {
     /// Newly acknowledged, in order or selectively.
     pub(super) delivered: u64,
-    /// Whether `snd_una` advanced and no segment was found lost: the repair goes well.
+    /// Whether `snd_una` advanced.
+    pub(super) advanced: bool,
+    /// Whether it did, and no segment was found lost: the repair goes well.
     pub(super) safe: bool,
     /// Whether losses are being repaired, and not only marks answered.
     pub(super) repairing: bool,
@@ -44,6 +46,10 @@ impl Prr {
             return None;
         }
         if self.recovery == Recovery::PrrNs3 {
+            // `TcpSocketBase::ProcessAck` has no step for it while marks are being answered.
+            if !progress.advanced && !progress.repairing {
+                return None;
+            }
             return Some(pipe + self.allowed_by_ns3(progress, ssthresh, pipe, mss));
         }
         self.delivered += delivered;
@@ -68,18 +74,19 @@ impl Prr {
 
     /// `TcpPrrRecovery::DoRecovery` of ns-3.37. The acknowledgement that begins a reduction by marks counts twice. The
     /// product has 32 bits: from a window of 64 KB on it overflows, and then nothing leaves until `pipe` fits. Below the
-    /// threshold, as much leaves as arrives, and more only if losses are being repaired.
+    /// threshold, as much leaves as arrives, and more only if losses are being repaired; there, a difference that would
+    /// be negative is the larger of two numbers without a sign, and a limit below 0 in the end.
     fn allowed_by_ns3(&mut self, progress: Progress, ssthresh: u64, pipe: u64, mss: u64) -> u64 {
-        let Progress { delivered, safe, repairing } = progress;
+        let Progress { delivered, safe, repairing, .. } = progress;
         let begins = self.delivered == 0 && !repairing;
         self.delivered += if begins { 2 * delivered } else { delivered };
         let allowed = if pipe > ssthresh {
             let product = (self.delivered as u32).wrapping_mul(ssthresh as u32);
             u64::from(product).div_ceil(self.prior).saturating_sub(self.sent)
         } else {
-            let more = self.delivered.saturating_sub(self.sent).max(delivered) + mss;
-            let bound = if repairing && safe { more } else { delivered };
-            bound.min(ssthresh - pipe)
+            let more = (self.delivered as u32).wrapping_sub(self.sent as u32).max(delivered as u32);
+            let limit = if repairing && safe { more.wrapping_add(mss as u32) as i32 } else { delivered as i32 };
+            u64::from(limit.max(0).cast_unsigned()).min(ssthresh - pipe)
         };
         if self.sent == 0 { allowed.max(mss) } else { allowed }
     }
@@ -90,7 +97,7 @@ mod tests {
     use super::*;
 
     fn given(delivered: u64, safe: bool) -> Progress {
-        Progress { delivered, safe, repairing: true }
+        Progress { delivered, advanced: true, safe, repairing: true }
     }
 
     /// A window of 20 segments, the first of which is lost, and a threshold of 10: every second acknowledgement lets a
@@ -115,7 +122,7 @@ mod tests {
     #[test]
     fn ns3_counts_bytes_and_the_first_acknowledgement_twice() {
         let mut prr = Prr::new(Recovery::PrrNs3, 10_000);
-        let marked = Progress { delivered: 1000, safe: true, repairing: false };
+        let marked = Progress { delivered: 1000, advanced: true, safe: true, repairing: false };
         assert_eq!(prr.on_ack(marked, 5_500, 10_000, 1000), Some(11_100));
         prr.sent(1000);
         assert_eq!(prr.on_ack(marked, 5_500, 10_000, 1000), Some(10_650));
@@ -130,9 +137,35 @@ mod tests {
         let allowed = |delivered| {
             let mut prr = Prr::new(Recovery::PrrNs3, 300_000);
             prr.sent(1000);
-            prr.on_ack(Progress { delivered, safe: true, repairing: true }, 150_000, 250_000, 1000).unwrap() - 250_000
+            prr.on_ack(given(delivered, true), 150_000, 250_000, 1000).unwrap() - 250_000
         };
         assert_eq!([allowed(20_000), allowed(30_000)], [9_000, 0]);
+    }
+
+    /// 3 segments arrived and 4 or 5 left: one more may leave in place of the fourth, none in place of the fifth. RFC 6937
+    /// lets two leave, the one that arrived and one more.
+    #[test]
+    fn ns3_lets_less_leave_below_the_threshold_if_more_left_than_arrived() {
+        let after = |recovery, left| {
+            let mut prr = Prr::new(recovery, 20_000);
+            prr.on_ack(given(2_000, true), 10_000, 5_000, 1000);
+            prr.sent(left);
+            prr.on_ack(given(1_000, true), 10_000, 5_000, 1000)
+        };
+        assert_eq!(
+            [2_999, 3_000, 3_500, 4_000, 5_000].map(|left| after(Recovery::PrrNs3, left)).map(Option::unwrap),
+            [7_000, 7_000, 5_500, 5_000, 5_000]
+        );
+        assert_eq!([4_000, 5_000].map(|left| after(Recovery::Prr, left)), [Some(7_000); 2]);
+    }
+
+    #[test]
+    fn while_marks_are_answered_ns3_does_not_count_what_arrives_out_of_order() {
+        for (advanced, repairing, counts) in [(true, false, true), (false, false, false), (false, true, true)] {
+            let mut prr = Prr::new(Recovery::PrrNs3, 20_000);
+            let progress = Progress { delivered: 1_000, advanced, safe: false, repairing };
+            assert_eq!(prr.on_ack(progress, 10_000, 15_000, 1000).is_some(), counts);
+        }
     }
 
     #[test]

@@ -418,8 +418,39 @@ impl Scoreboard {
 
     /// Records that the last segment is sent again as a probe. `None` if there is none in flight.
     pub(super) fn probe(&mut self, now: Time) -> Option<(u64, u32)> {
-        let weight = self.segments.back().map(|segment| self.weight(segment.len))?;
-        let segment = self.segments.back_mut()?;
+        self.send_twice(self.segments.len().checked_sub(1)?, now)
+    }
+
+    /// First byte and weight of the first segment that was sent once and has no acknowledgement.
+    pub(super) fn first_open(&self) -> Option<(u64, u64)> {
+        let open = self.segments.iter().find(|segment| segment.state == State::InFlight)?;
+        Some((open.start, self.weight(open.len)))
+    }
+
+    /// Records that the segment which begins there is sent again, though nothing shows that it was lost.
+    pub(super) fn resend_at(&mut self, start: u64, now: Time) -> Option<(u64, u32)> {
+        self.send_twice(self.segments.partition_point(|segment| segment.start < start), now)
+    }
+
+    /// Records that the first segment is sent again, whatever is known of it.
+    pub(super) fn resend_first(&mut self, now: Time) -> Option<(u64, u32)> {
+        let sent = self.send_twice(0, now);
+        sent.or_else(|| {
+            let first = self.segments.front_mut()?;
+            first.sent = now;
+            Some((first.start, first.len))
+        })
+    }
+
+    /// Whether the first segment was retransmitted, and has no acknowledgement.
+    pub(super) fn is_first_resent(&self) -> bool {
+        self.segments.front().is_some_and(|first| matches!(first.state, State::Resent | State::Probed))
+    }
+
+    /// Sends a segment again of which nothing is known. `None` if something is.
+    fn send_twice(&mut self, at: usize, now: Time) -> Option<(u64, u32)> {
+        let weight = self.weight(self.segments.get(at)?.len);
+        let segment = &mut self.segments[at];
         if segment.state != State::InFlight {
             return None;
         }

@@ -370,6 +370,7 @@ impl Sender {
             Frto::New => self.next_of_frto(now),
             // Lost segments go first.
             _ if self.board.has_lost() => self.next_lost(now),
+            _ if self.repairs_like_ns3() => self.next_of_ns3(now),
             _ => self.next_new(now),
         };
         match outgoing {
@@ -469,6 +470,7 @@ impl Sender {
 
     /// Whether a segment waits for others to make a large segment for a NIC: Linux's `tcp_tso_should_defer` waits while
     /// little room is left, unless the next acknowledgement may be late.
+    #[inline(never)]
     fn is_deferred(&mut self, now: Time) -> bool {
         if self.burst == 0 {
             let Window { cwnd, mss, .. } = self.window;
@@ -508,6 +510,7 @@ impl Sender {
         self.pacing.unwrap_or_else(|| self.current_pacing())
     }
 
+    #[inline(never)]
     fn current_pacing(&self) -> Pacing {
         let Window { cwnd, ssthresh, mss, .. } = self.window;
         let srtt_ns = self.rtt.srtt().unwrap_or_default().nanos().max(1);
@@ -549,6 +552,39 @@ impl Sender {
         let cwr = std::mem::take(&mut self.cwr);
         self.usage.pending = true;
         Outgoing { offset, len, retransmission: false, cwr, last: self.snd_nxt == self.written }
+    }
+
+    fn repairs_like_ns3(&self) -> bool {
+        self.state == CaState::Recovery && self.config.stack.recovery == Recovery::PrrNs3
+    }
+
+    /// What ns-3's recovery sends if no segment is lost (`TcpTxBuffer::NextSeg`, `TcpSocketBase::DoRetransmit`): new data, or
+    /// else a segment that nothing is known of. A partial acknowledgement sends one whatever the window, and if there are
+    /// no new data, the first one again.
+    #[inline(never)]
+    fn next_of_ns3(&mut self, now: Time) -> Option<Outgoing> {
+        let forced = std::mem::take(&mut self.fast_retransmit);
+        if let Some(len) = self.new_len() {
+            let fits = self.fits(self.snd_nxt, self.board.weight(len));
+            return (forced || fits).then(|| self.send_new(now, len));
+        }
+        let open = if forced { self.board.resend_first(now) } else { self.resend_open(now) };
+        let (offset, len) = open?;
+        self.note_retransmission();
+        Some(self.again(offset, len))
+    }
+
+    /// Rule 3 of `NextSeg` (RFC 6675 section 4).
+    fn resend_open(&mut self, now: Time) -> Option<(u64, u32)> {
+        let (start, weight) = self.board.first_open()?;
+        if self.fits(start, weight) { self.board.resend_at(start, now) } else { None }
+    }
+
+    /// A partial acknowledgement in a recovery of ns-3 sends a segment, unless what is missing next was retransmitted.
+    fn note_partial_ack(&mut self, news: &News<'_>) {
+        if self.repairs_like_ns3() && news.acked > 0 && !self.board.is_first_resent() {
+            self.fast_retransmit = true;
+        }
     }
 
     /// In step 2b of F-RTO: new data, if the window allows any; else retransmissions.
@@ -705,11 +741,7 @@ impl Sender {
             if self.config.stack.recovery.is_gradual() {
                 let (advanced, repairing) = (news.acked > 0, self.state == CaState::Recovery);
                 let safe = advanced && losses.lost == 0;
-                let progress = Progress { delivered: news.change.delivered, safe, repairing };
-                let Window { ssthresh, mss, .. } = self.window;
-                if let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss) {
-                    self.window.cwnd = cwnd;
-                }
+                self.come_down(Progress { delivered: news.change.delivered, advanced, safe, repairing });
             }
         } else if news.acked > 0 {
             self.usage.stamp = news.now;
@@ -722,6 +754,15 @@ impl Sender {
             let limit = if bytes && news.after_timeout { self.window.mss } else { u64::MAX };
             let acked = news.change.delivered.min(limit);
             self.control.grow(&mut self.window, acked);
+        }
+    }
+
+    /// A step of a gradual reduction.
+    #[inline(never)]
+    fn come_down(&mut self, progress: Progress) {
+        let Window { ssthresh, mss, .. } = self.window;
+        if let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss) {
+            self.window.cwnd = cwnd;
         }
     }
 
@@ -753,6 +794,8 @@ impl Sender {
             self.enter_recovery(news.congested, news.acked);
         } else if news.congested && self.state == CaState::Open && self.is_news() {
             self.enter_cwr();
+        } else {
+            self.note_partial_ack(news);
         }
         losses
     }
@@ -810,6 +853,7 @@ impl Sender {
         if at_threshold {
             self.window.cwnd = self.window.ssthresh;
         }
+        self.fast_retransmit = false;
         self.state = CaState::Open;
     }
 
@@ -975,12 +1019,8 @@ impl Sender {
         let losses = self.board.find_late(now, self.is_repairing(), srtt, min_rtt);
         if losses.lost > 0 && self.state != CaState::Recovery {
             self.enter_recovery(false, 0);
-            let progress = Progress { delivered: self.window.mss, safe: false, repairing: true };
-            let Window { ssthresh, mss, .. } = self.window;
-            if self.config.stack.recovery.is_gradual()
-                && let Some(cwnd) = self.prr.on_ack(progress, ssthresh, self.board.pipe(), mss)
-            {
-                self.window.cwnd = cwnd;
+            if self.config.stack.recovery.is_gradual() {
+                self.come_down(Progress { delivered: self.window.mss, advanced: false, safe: false, repairing: true });
             }
         }
         self.restart_rto_of_head(now);
@@ -1029,9 +1069,14 @@ impl Sender {
 
     /// Schedules a probe of the tail after two round trips, unless the timeout is due before (RFC 8985 section 7.2, with
     /// Linux's bounds). `advanced` says that data were just acknowledged. Returns whether it did.
+    #[inline]
     fn schedule_probe(&mut self, now: Time, advanced: bool) -> bool {
-        let tail = matches!(self.state(), CaState::Open | CaState::Cwr);
-        if !self.config.stack.tail_loss_probe || !tail || self.board.is_empty() {
+        self.config.stack.tail_loss_probe && self.probe_tail(now, advanced)
+    }
+
+    #[inline(never)]
+    fn probe_tail(&mut self, now: Time, advanced: bool) -> bool {
+        if !matches!(self.state(), CaState::Open | CaState::Cwr) || self.board.is_empty() {
             return false;
         }
         let rto = self.rtt.rto();
@@ -1407,6 +1452,50 @@ mod tests {
         send_all(&mut sender, at(4000));
         sender.on_timeout(at(20_000));
         assert_eq!((sender.window().cwnd, sender.window().ssthresh), (1_000, 2_000)); // the smallest
+    }
+
+    /// A sender of ns-3 with this many segments to send, ten of which are in flight, and 1 to 4 of which have arrived. So
+    /// it repairs 0.
+    fn ns3_sender(segments: u64) -> Sender {
+        let config = sender(Reno).config;
+        let (recovery, loss_detection) = (Recovery::PrrNs3, LossDetection::DupthreshOnce);
+        let stack = Stack { recovery, loss_detection, ..config.stack };
+        let mut sender = Sender::new(SenderConfig { stack, ..config }, Box::new(Reno));
+        sender.write(segments * u64::from(MSS));
+        assert_eq!(send_all(&mut sender, at(0)).len(), 10);
+        ack(&mut sender, at(100), 0, &[(1, 5)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0]);
+        sender
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_of_ns3_sends_new_data_whatever_the_window() {
+        let mut sender = ns3_sender(20);
+        sender.window.ssthresh = 1_000; // so that PRR lets nothing leave
+        ack(&mut sender, at(200), 5, &[], false);
+        assert!(!sender.fits(10_000, 1_000));
+        assert_eq!(send_all(&mut sender, at(200)), [10]);
+    }
+
+    #[test]
+    fn a_partial_acknowledgement_of_ns3_without_new_data_sends_the_first_segment_again_once() {
+        let mut sender = ns3_sender(10);
+        sender.window.ssthresh = 1_000;
+        ack(&mut sender, at(200), 5, &[], false);
+        assert_eq!(send_all(&mut sender, at(200)), [5]);
+        assert_eq!((sender.board.pipe(), sender.stats.retransmissions), (6_000, 2)); // both copies of it
+        ack(&mut sender, at(210), 5, &[(6, 7)], false); // no progress
+        assert_eq!(send_all(&mut sender, at(210)), [0u64; 0]);
+    }
+
+    #[test]
+    fn a_recovery_of_ns3_without_new_data_sends_again_what_nothing_is_known_of() {
+        let mut sender = ns3_sender(10);
+        sender.window.cwnd = 9_000; // 6 are in the network
+        assert_eq!(send_all(&mut sender, at(110)), [5, 6, 7]);
+        assert_eq!(sender.board.pipe(), 9_000);
+        ack(&mut sender, at(200), 10, &[], false);
+        assert_eq!((sender.board.pipe(), sender.state()), (0, CaState::Open));
     }
 
     #[test]

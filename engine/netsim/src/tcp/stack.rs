@@ -155,7 +155,8 @@ pub enum Recovery {
     /// The window shrinks over a round trip, in proportion to what arrives: proportional rate reduction (RFC 6937, and
     /// as Linux has it, RFC 9937). It applies to reductions by marks as well.
     Prr,
-    /// The same as ns-3 has it, with products of 32 bits (see [`super::prr`]).
+    /// The same as ns-3 has it, with products of 32 bits (see [`super::prr`]). There, recoveries also send a segment for a
+    /// partial acknowledgement, and segments that nothing is known of (`TcpSocketBase::ProcessAck`, `TcpTxBuffer::NextSeg`).
     PrrNs3,
 }
 
