@@ -4,10 +4,10 @@
     .venv/bin/python bench/engines.py ../before
     .venv/bin/python bench/engines.py ../before incast --stack rfc --pairs 20
 
-Both play the flow lists of `bench/ns3.py`, each with the Python and the engine of its own checkout (`make setup` there).
-Instructions are counted by callgrind (`apt-get install valgrind`), and are the difference of a long and a short run, so
-that the start of Python does not count. CPU times come from runs in turn; the interval is that of the mean ratio of pairs
-(Student's t).
+Both play the flow lists of `bench/ns3.py`, each with the Python and the engine of its own checkout (`make setup`
+there). Instructions are counted by callgrind (`apt-get install valgrind`), and are the difference of a long and a
+short run, so that the start of Python does not count. CPU times come from runs in turn; the interval is that of the
+mean ratio of pairs (Student's t).
 """
 
 from __future__ import annotations
