@@ -447,7 +447,7 @@ impl Scoreboard {
         self.segments.front().is_some_and(|first| matches!(first.state, State::Resent | State::Probed))
     }
 
-    /// Sends a segment again of which nothing is known. `None` if something is.
+    /// Sends a segment again that was sent once and has no acknowledgement. `None` if it is another one.
     fn send_twice(&mut self, at: usize, now: Time) -> Option<(u64, u32)> {
         let weight = self.weight(self.segments.get(at)?.len);
         let segment = &mut self.segments[at];
