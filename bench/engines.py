@@ -34,7 +34,7 @@ from marklab.statistics.samples import mean, mean_interval
 HERE = Path(__file__).resolve().parent.parent
 SCENARIOS = ("incast", "leaf-spine")
 # Flows of the two runs that callgrind counts, and of the timed ones.
-SHORT_FLOWS, LONG_FLOWS, TIMED_FLOWS = 20, 160, 600
+SHORT_FLOWS, LONG_FLOWS, TIMED_FLOWS = 20, 600, 600
 
 # Runs in the Python of a checkout, of any age since bench/ns3.py exists. A checkout without stacks takes none.
 CHILD = """
