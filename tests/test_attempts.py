@@ -223,19 +223,26 @@ def test_runs_at_unlike_dilations_are_not_compared() -> None:
     assert compare(run_of(1.0, 2.0, 3.0), on_real_hosts(100)).exit_code == 0
 
 
-def test_a_pass_after_a_failure_is_a_doubt() -> None:
+def said(word: str, **figures: object) -> list[str]:
+    """Doubts with this word about a run on real hosts with these figures."""
     experiment, _, summary = small()
     scheme, result = experiment.schemes[0], summary.main
+    real_time = REAL_TIME.model_copy(update=figures)
+    seeds = tuple(seed.model_copy(update={"real_time": real_time}) for seed in result.seeds[:1])
+    found = doubts(experiment, scheme, result.model_copy(update={"seeds": seeds}))
+    return [text for text in map(str, found) if word in text]
 
-    def said(failed: tuple[str, ...]) -> list[str]:
-        real_time = REAL_TIME.model_copy(update={"failed_attempts": failed})
-        seeds = tuple(seed.model_copy(update={"real_time": real_time}) for seed in result.seeds[:1])
-        found = doubts(experiment, scheme, result.model_copy(update={"seeds": seeds}))
-        return [text for text in map(str, found) if "attempt" in text]
 
-    assert said(()) == []
-    (text,) = said(("a ping took long", SLOW.text))
+def test_a_pass_after_a_failure_is_a_doubt() -> None:
+    assert said("attempt", failed_attempts=()) == []
+    (text,) = said("attempt", failed_attempts=("a ping took long", SLOW.text))
     assert "the machine passed its checks only after 2 failed attempt(s): a full queue drained at 0.976" in text
+
+
+def test_a_congestion_control_that_the_kernel_left_out_is_a_doubt() -> None:
+    assert said("left out", replaced_answers=0) == []
+    (text,) = said("left out", replaced_answers=3)
+    assert "the kernel left out the hosts' DCTCP in BPF at 3 reduction(s)" in text
 
 
 def test_a_sweep_says_its_dilation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from marklab.lab.hosts import bpf, congestion
 from marklab.lab.hosts.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
 from marklab.lab.hosts.host import host_process, joined
 from marklab.lab.hosts.tcp import configure, route_options, sysctls
-from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
+from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows, replaced_answers
 from namespaces import Namespace
 
 real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "iperf3")
@@ -257,12 +257,22 @@ def _reduced(cwnd_segments: int, alpha: int) -> int:
     return max(2, cwnd_segments - cwnd_segments * alpha // (2 * ALPHA_ONE))
 
 
+def _transfer_under_dctcp(dumbbell: Dumbbell) -> tuple[dict[str, float], list[ObservationWindow]]:
+    """One that the kernel ran with all answers of DCTCP in BPF; see dctcp.bpf.c."""
+    replaced = []
+    for _ in range(10):
+        with loaded(CONTROLS["dctcp"], records=4096) as name:
+            _use(dumbbell, name, "dctcp")
+            seen = dumbbell.transfer()
+            replaced.append(replaced_answers(name))
+            if not replaced[-1]:
+                return seen, observation_windows(name)
+    pytest.fail(f"the kernel left out DCTCP in BPF in each of {len(replaced)} transfers: {replaced} reductions")
+
+
 @real
 def test_dctcp_fills_the_line_and_its_law_is_that_of_the_rfc(dumbbell: Dumbbell) -> None:
-    with loaded(CONTROLS["dctcp"], records=4096) as name:
-        _use(dumbbell, name, "dctcp")
-        seen = dumbbell.transfer()
-        windows = observation_windows(name)
+    seen, windows = _transfer_under_dctcp(dumbbell)
     # The queue holds 2.4 ms of data, and runs empty if the machine is busy for longer.
     assert seen["mbps"] == pytest.approx(GOODPUT_MBPS, rel=0.1), seen
     assert seen["retransmits"] == 0

@@ -52,7 +52,7 @@ def lab(
     cell = Cell(experiment, experiment.schemes[0], experiment.spec.first_seed)
     dilated = dilate(cell)
     try:
-        with network(experiment, dilated) as (net, folder):
+        with network(experiment, dilated) as (net, folder, _):
             for host in range(len(net.graph.hosts)):
                 shape_host(net, host, experiment.spec.framing)
             with running_switches(net, switch_plan(cell, dilated), folder / "switches") as switches:

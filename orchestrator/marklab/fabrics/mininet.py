@@ -32,6 +32,7 @@ from marklab.lab.hosts.ping import pinging
 from marklab.lab.hosts.tcp import configure
 from marklab.lab.network import TOOLS, Net, address, host_drops, mininet
 from marklab.lab.preflight import ce_received
+from marklab.lab.records import replaced_answers
 from marklab.lab.running import running_switches
 from marklab.lab.switches import Plan, Switches
 from marklab.lab.validity import Figures, Preflight, capacity, check_run, enough_dilation, preflight
@@ -142,7 +143,7 @@ class Mininet:
         """Run a cell. One that did not keep up, or lost packets where none may be lost, is RunFailed."""
         experiment, dilated, factor = cell.experiment, dilate(cell), _factor(cell.experiment)
         with ExitStack() as stack:
-            net, folder = stack.enter_context(network(experiment, dilated))
+            net, folder, control = stack.enter_context(network(experiment, dilated))
             hosts = range(len(net.graph.hosts))
             plan = switch_plan(cell, dilated)
             proven = preflight(experiment, cell.scheme, net, plan, dilated.levels, folder / "preflight")
@@ -153,7 +154,8 @@ class Mininet:
             ended = switches.stop()
             found = joined(len(dilated.flows), seen)
             came = {host: ce_received(net, host) - marked[host] for host in hosts}
-            figures = Figures(ended, health, found.status, found.late_ns, host_drops(net, hosts), came)
+            drops, replaced = host_drops(net, hosts), replaced_answers(control)
+            figures = Figures(ended, health, found.status, found.late_ns, drops, came, replaced)
             frame_ns = 8 * FULL_LINE_BYTES * 1e9 / min(line.rate_bps for line in net.graph.lines)
             check_run(experiment, str(cell), figures, frame_ns)
         observation = _observation(cell, dilated, start_at_ns, found, figures, proven)
@@ -172,7 +174,7 @@ def _capacity(experiment: Experiment, scheme: ReadyScheme) -> float:
     """Frames per second that this machine carries with a scheme's program."""
     cell = Cell(experiment, scheme, experiment.spec.first_seed)
     dilated = dilate(cell)
-    with network(experiment, dilated) as (net, folder):
+    with network(experiment, dilated) as (net, folder, _):
         return capacity(experiment, net, replace(switch_plan(cell, dilated), captured=None), folder)
 
 
@@ -191,8 +193,11 @@ def _check_bmv2(experiment: Experiment) -> None:
 
 
 @contextmanager
-def network(experiment: Experiment, dilated: Dilated) -> Iterator[tuple[Net, Path]]:
-    """Namespaces with hosts as they are to be, no switch running yet; and a folder for what belongs to them."""
+def network(experiment: Experiment, dilated: Dilated) -> Iterator[tuple[Net, Path, str]]:
+    """Namespaces with hosts as they are to be, no switch running yet.
+
+    Also a folder for what belongs to them, and the kernel's name of the congestion control that they use.
+    """
     control = congestion.control_named(experiment.spec.transport.control)
     graph = dilated_graph(experiment.network.graph, _factor(experiment))
     with (
@@ -204,7 +209,7 @@ def network(experiment: Experiment, dilated: Dilated) -> Iterator[tuple[Net, Pat
             configure(net.inside(host), dilated.transport, kernel_control, ecn=control.ecn)
         if dilated.transport.ecn_plus:
             ecn_plus.attach(net, folder / "ecn_plus")
-        yield net, folder
+        yield net, folder, kernel_control
 
 
 def _settings(experiment: Experiment) -> Settings:
@@ -467,4 +472,5 @@ def _real_time(experiment: Experiment, figures: Figures, proven: Preflight) -> R
         ce_received=proven.long_flows.ce_received,
         marks_echoed=proven.long_flows.marks_echoed,
         buffers=proven.buffers,
+        replaced_answers=figures.replaced_answers,
     )

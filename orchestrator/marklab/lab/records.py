@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What DCTCP in BPF remembers of its connections: their last observation windows (see dctcp.bpf.h)."""
+"""What DCTCP in BPF remembers: its connections' last observation windows, and whether the kernel left it out."""
 
 from __future__ import annotations
 
@@ -32,17 +32,31 @@ class ObservationWindow:
 
 def observation_windows(name: str) -> list[ObservationWindow]:
     """Windows of all connections of a control that was loaded with `records`, in order of time."""
-    rows = json.loads(run("bpftool", "--json", "map", "dump", "id", str(_map_of(name))))
+    number = _find_map(name, "windows")
+    if number is None:
+        raise RunFailed(f"the congestion control {name} keeps no records", "load it with `records`")
+    rows = json.loads(run("bpftool", "--json", "map", "dump", "id", str(number)))
     names = [field.name for field in fields(ObservationWindow)]
     windows = [ObservationWindow(**{name: row["formatted"]["value"][name] for name in names}) for row in rows]
     return sorted((window for window in windows if window.time_ns), key=lambda window: window.time_ns)
 
 
-def _map_of(name: str) -> int:
-    """All maps of a program share its type information."""
+def replaced_answers(name: str) -> int:
+    """How often the kernel took a threshold from DCTCP in BPF without running it; see dctcp.bpf.c.
+
+    0 of a control that is not DCTCP in BPF.
+    """
+    number = _find_map(name, ".bss")
+    if number is None:
+        return 0
+    (row,) = json.loads(run("bpftool", "--json", "map", "dump", "id", str(number)))
+    (variables,) = row["formatted"]["value"].values()
+    return sum(int(variable.get("replaced", 0)) for variable in variables)
+
+
+def _find_map(name: str, end: str) -> int | None:
+    """The map of a control whose name ends so; all maps of a program share its type information."""
     maps: list[dict[str, Any]] = json.loads(run("bpftool", "--json", "map", "show"))
     types = {row["btf_id"] for row in maps if row.get("name") == name and "btf_id" in row}
-    for row in maps:
-        if row.get("name") == "windows" and row.get("btf_id") in types:
-            return int(row["id"])
-    raise RunFailed(f"the congestion control {name} keeps no records", "load it with `records`")
+    found = (row for row in maps if row.get("name", "").endswith(end) and row.get("btf_id") in types)
+    return next((int(row["id"]) for row in found), None)

@@ -290,6 +290,7 @@ class Figures:
     late_ns: NDArray[np.uint64]
     host_drops: Mapping[int, int]
     ce_received: Mapping[int, int]  # packets, by host
+    replaced_answers: int = 0  # thresholds that the kernel took without running DCTCP in BPF
 
     @property
     def lateness_ns(self) -> tuple[float, float]:

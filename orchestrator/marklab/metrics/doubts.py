@@ -42,6 +42,7 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     yield from _of_length(experiment, result)
     yield from _of_percentiles(result)
     yield from _of_attempts(result)
+    yield from _of_answers(result)
 
 
 def _of_attempts(result: SchemeResult) -> Iterator[Doubt]:
@@ -50,6 +51,13 @@ def _of_attempts(result: SchemeResult) -> Iterator[Doubt]:
         if seed.real_time is not None and seed.real_time.failed_attempts:
             *_, last = failed = seed.real_time.failed_attempts
             yield doubt("late-attempt", seed=seed.seed, failed=len(failed), last=last)
+
+
+def _of_answers(result: SchemeResult) -> Iterator[Doubt]:
+    """Doubt hosts whose congestion control the kernel left out."""
+    for seed in result.seeds:
+        if seed.real_time is not None and seed.real_time.replaced_answers:
+            yield doubt("left-out", seed=seed.seed, answers=seed.real_time.replaced_answers)
 
 
 def _of_percentiles(result: SchemeResult) -> Iterator[Doubt]:

@@ -17,6 +17,10 @@ WORDS = {
     "said": "{text}",  # by an older version of the lab, in words
     "interpreted": "the program was interpreted, which is slow: {why}",
     "late-attempt": ("before seed {seed} the machine passed its checks only after {failed} failed attempt(s): {last}"),
+    "left-out": (
+        "in the run of seed {seed} the kernel left out the hosts' DCTCP in BPF at {answers} reduction(s), and a window "
+        "may have had any size until the next acknowledgement: use a kernel with tcp_dctcp, such as Debian's"
+    ),
     "few-samples": "a seed has {fewest} {what} only: their 99th percentile is the largest of them",
     "no-marks": "nothing was marked: the queue never reached a threshold, so the scheme made no difference",
     "marks-miscounted": (

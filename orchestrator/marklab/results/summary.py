@@ -241,6 +241,8 @@ class RealTime(Model):
     ce_received: int
     marks_echoed: int
     buffers: tuple[str, ...]
+    # Thresholds that the kernel took for those of DCTCP in BPF, which it had not run.
+    replaced_answers: int = 0
 
 
 class PortPauses(Model):

@@ -26,9 +26,13 @@ void BPF_PROG(init, struct sock *sk)
 		start_window(sk);
 }
 
-/* A kernel (6.18) was seen to process an acknowledgement, once in some seconds, without running any of these programs:
- * TCP took what lay on the stack for the answer, and the window became 10^8 segments. Such an answer is above the window
- * that it was to reduce. The next acknowledgement replaces it.
+/* How often TCP has taken an answer that these programs had not given. */
+__u32 replaced;
+
+/* A kernel may leave out all programs in BPF while certain tasks are the current ones of a processor, also for packets
+ * that its interrupts process: so did a 6.18 for 56 of 45,353 acknowledgements, all of them during threads of its init.
+ * TCP then takes what lies on the stack for the answer of `ssthresh`, and the window may become 10^8 segments. Such an
+ * answer is above the window that it was to reduce. The next acknowledgement replaces it; what was sent is sent.
  */
 static __always_inline void mend_ssthresh(struct sock *sk)
 {
@@ -37,6 +41,7 @@ static __always_inline void mend_ssthresh(struct sock *sk)
 
 	if (state < TCP_CA_CWR || tp->snd_ssthresh <= at_least_minimum(tp->prior_cwnd))
 		return;
+	__sync_fetch_and_add(&replaced, 1);
 	tp->snd_ssthresh = state == TCP_CA_CWR ? less_marks(tp->prior_cwnd, state_of(sk)->alpha) : less_loss(tp->prior_cwnd);
 }
 
