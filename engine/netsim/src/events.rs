@@ -170,10 +170,17 @@ impl<E> EventQueue<E> {
     }
 
     /// Puts an event into the list of its slot, behind all events that are not later.
+    // Without a panic, before which it would have to save what to drop.
     #[inline(never)]
     fn link(&mut self, time: Time, event: E) {
+        let at = self.free;
+        let Some(place) = self.near.get_mut(at as usize) else { return self.link_in_new_place(time, event) };
+        self.free = place.next;
+        debug_assert!(place.event.is_none(), "a free place holds nothing");
+        std::mem::forget(place.event.replace(event));
+        (place.time, place.next, place.last) = (time, NONE, at);
+
         let slot = slot_of(time) as usize % SLOTS;
-        let at = self.place(time, event);
         let first = self.firsts[slot];
         if first != NONE {
             return self.link_in_list(slot, first, at, time);
@@ -204,23 +211,14 @@ impl<E> EventQueue<E> {
         near[at as usize].next = std::mem::replace(&mut near[before as usize].next, at);
     }
 
-    /// Stores an event outside of any list.
-    #[inline]
-    fn place(&mut self, time: Time, event: E) -> u32 {
-        match self.near.get_mut(self.free as usize) {
-            Some(place) => {
-                let at = std::mem::replace(&mut self.free, place.next);
-                // With an empty place, the compiler drops nothing and writes the event in place.
-                assert!(place.event.is_none(), "a free place holds nothing");
-                (place.time, place.event, place.next, place.last) = (time, Some(event), NONE, at);
-                at
-            }
-            None => {
-                let at = self.near.len() as u32;
-                self.near.push(Near { time, event: Some(event), next: NONE, last: at });
-                at
-            }
-        }
+    /// [`EventQueue::link`] when no place is free.
+    #[cold]
+    #[inline(never)]
+    fn link_in_new_place(&mut self, time: Time, event: E) {
+        assert_eq!(self.free, NONE, "all other places exist");
+        self.free = self.near.len() as u32;
+        self.near.push(Near { time, event: None, next: NONE, last: NONE });
+        self.link(time, event);
     }
 
     /// The first non-empty slot from the cursor on, around the calendar.

@@ -60,28 +60,30 @@ impl<T> Chains<T> {
     /// # Panics
     ///
     /// If there are more than 2^32 - 1 items in all chains.
+    // Without a panic, before which it would have to save what to drop.
     #[inline]
     pub fn push_back(&mut self, chain: &mut Chain, item: T) {
-        let at = if self.free == NONE { self.add_place() } else { self.free };
-        let link = &mut self.links[at as usize];
+        let at = self.free;
+        let Some(link) = self.links.get_mut(at as usize) else { return self.push_back_in_new_place(chain, item) };
         self.free = std::mem::replace(&mut link.next, NONE);
-        // The check tells the compiler that the place is empty, so it drops nothing and writes the item in place.
-        assert!(link.item.is_none(), "a free place holds nothing");
-        link.item = Some(item);
-        match chain.last {
-            NONE => chain.first = at,
-            last => self.links[last as usize].next = at,
+        debug_assert!(link.item.is_none(), "a free place holds nothing");
+        std::mem::forget(link.item.replace(item));
+        match self.links.get_mut(chain.last as usize) {
+            Some(last) => last.next = at,
+            None => chain.first = at,
         }
         chain.last = at;
         chain.len += 1;
     }
 
-    /// Adds a place, which the caller has to use at once.
+    /// [`Chains::push_back`] when no place is free.
     #[cold]
-    fn add_place(&mut self) -> u32 {
-        let at = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
+    #[inline(never)]
+    fn push_back_in_new_place(&mut self, chain: &mut Chain, item: T) {
+        assert_eq!(self.free, NONE, "all other places exist");
+        self.free = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
         self.links.push(Link { item: None, next: NONE });
-        at
+        self.push_back(chain, item);
     }
 
     /// Takes the first item of a chain.
