@@ -18,7 +18,8 @@ pub struct Framing {
 impl Framing {
     /// Bytes on the line for a frame of `bytes`, without its checksum.
     pub fn wire_bytes(self, bytes: usize) -> u64 {
-        (bytes as u64).max(self.min_bytes.into()).saturating_add_signed(self.overhead_bytes.into())
+        let bytes = (bytes as i64).max(self.min_bytes.into()) + i64::from(self.overhead_bytes);
+        bytes.max(0) as u64
     }
 }
 

@@ -154,7 +154,8 @@ impl RttEstimator {
             }
         };
         self.srtt = srtt.map(Duration::from_nanos);
-        self.rto = base.saturating_mul(1 << self.backoff).min(max);
+        let rto = if self.backoff == 0 { base } else { base.saturating_mul(1 << self.backoff) };
+        self.rto = rto.min(max);
     }
 }
 

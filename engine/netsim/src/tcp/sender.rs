@@ -178,16 +178,20 @@ struct Usage {
     stamp: Time,
 }
 
-/// Linux's pacing rate, which acknowledgements change (`tcp_update_pacing_rate`).
+/// Linux's pacing rate (`tcp_update_pacing_rate`), not divided yet: divisions are slow, and most acknowledgements come
+/// and go without a need for one.
 #[derive(Clone, Copy, Debug)]
-struct Pacing {
-    /// What it sends in 1 ms of Linux's clock.
-    bytes_per_ms: u64,
-    /// The largest segment that Linux hands to a NIC: 1 ms at this rate, and more on short paths (`tcp_tso_autosize`);
-    /// two segments or more.
-    tso_bytes: u64,
-    /// The shortest round trip, and the bytes that it adds to that segment.
-    near: (Duration, u64),
+struct PacingRate {
+    /// Bytes and ns: what it sends in 1 ms of Linux's clock, times the round trip.
+    byte_ns_per_ms: u64,
+    srtt_ns: u64,
+    min_rtt: Duration,
+}
+
+impl PacingRate {
+    fn sends_in_ms(self, bytes: u64) -> bool {
+        bytes * self.srtt_ns <= self.byte_ns_per_ms
+    }
 }
 
 /// What an acknowledgement brought, for the steps that follow.
@@ -243,7 +247,9 @@ pub struct Sender {
     /// Whether segments have left since a probe of the tail was last scheduled.
     probe_pending: bool,
     /// `None` before the first acknowledgement of data.
-    pacing: Option<Pacing>,
+    pacing_rate: Option<PacingRate>,
+    /// A shortest round trip, and the bytes that it adds to a large segment.
+    near: (Duration, u64),
     /// [`Stack::kernel_ms`].
     kernel_ms: Duration,
     /// Whether the next new segment carries CWR.
@@ -278,7 +284,8 @@ impl Sender {
             fast_retransmit: false,
             burst: 0,
             probe_pending: false,
-            pacing: None,
+            pacing_rate: None,
+            near: (Duration::ZERO, GSO_BYTES),
             kernel_ms: config.stack.kernel_ms(),
             cwr: false,
             answered: None,
@@ -462,40 +469,46 @@ impl Sender {
             self.usage.pending = true;
             return None;
         }
-        if self.config.stack.tso_defer && self.is_deferred(now) {
-            return None;
+        if self.config.stack.tso_defer {
+            if self.burst == 0 && self.is_deferred(now) {
+                return None;
+            }
+            self.burst -= 1;
         }
         Some(self.send_new(now, len))
     }
 
     /// Whether a segment waits for others to make a large segment for a NIC: Linux's `tcp_tso_should_defer` waits while
-    /// little room is left, unless the next acknowledgement may be late.
+    /// little room is left, unless the next acknowledgement may be late. If not, a large segment begins.
     #[inline(never)]
     fn is_deferred(&mut self, now: Time) -> bool {
-        if self.burst == 0 {
-            let Window { cwnd, mss, .. } = self.window;
-            let receivable = (self.snd_una + self.config.receive_window).saturating_sub(self.snd_nxt);
-            let sendable = cwnd.saturating_sub(self.board.pipe());
-            let room = sendable.min(receivable);
-            let most = self.pacing().tso_bytes;
-            if self.defers(now) && room < most.min(cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR) {
-                if sendable < receivable && sendable <= (self.written - self.snd_nxt).min(GSO_BYTES) {
-                    self.usage.pending = false;
-                    self.note_usage(now, true);
-                }
-                return true;
-            }
-            self.burst = (room.min(most) / mss).max(1);
+        let Window { cwnd, mss, .. } = self.window;
+        let receivable = (self.snd_una + self.config.receive_window).saturating_sub(self.snd_nxt);
+        let sendable = cwnd.saturating_sub(self.board.pipe());
+        let room = sendable.min(receivable);
+        let defers = self.may_defer(now) && room < cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR;
+        // A large segment has at least two whatever the rate, so that it matters only beyond.
+        if !defers && room <= 2 * mss {
+            self.burst = if room == 2 * mss { 2 } else { 1 };
+            return false;
         }
-        self.burst -= 1;
+        let most = self.tso_bytes();
+        if defers && room < most {
+            if sendable < receivable && sendable <= (self.written - self.snd_nxt).min(GSO_BYTES) {
+                self.usage.pending = false;
+                self.note_usage(now, true);
+            }
+            return true;
+        }
+        self.burst = (room.min(most) / mss).max(1);
         false
     }
 
-    fn defers(&self, now: Time) -> bool {
+    fn may_defer(&self, now: Time) -> bool {
         let Some(head) = self.board.head_sent() else { return false };
         let late = now.since(head).nanos() < self.rtt.srtt().unwrap_or_default().nanos() / 2;
         let more = self.written - self.snd_nxt > self.window.mss;
-        more && !late && !self.is_repairing() && now.since(self.last_sent) <= self.kernel_ms
+        !late && more && !self.is_repairing() && now.since(self.last_sent) <= self.kernel_ms
     }
 
     /// Whether a NIC that has so many bytes of this connection takes more (see [`Stack::small_queues`]).
@@ -503,29 +516,33 @@ impl Sender {
     pub fn may_queue(&self, nic_bytes: u64) -> bool {
         !self.config.stack.small_queues
             || nic_bytes <= 2 * u64::from(self.config.mss)
-            || nic_bytes * TRUESIZE_PERCENT / 100 <= self.pacing().bytes_per_ms
+            || self.pacing_rate().sends_in_ms(nic_bytes * TRUESIZE_PERCENT / 100)
     }
 
-    fn pacing(&self) -> Pacing {
-        self.pacing.unwrap_or_else(|| self.current_pacing())
+    fn pacing_rate(&self) -> PacingRate {
+        self.pacing_rate.unwrap_or_else(|| self.present_rate())
     }
 
-    #[inline(never)]
-    fn current_pacing(&self) -> Pacing {
-        let Window { cwnd, ssthresh, mss, .. } = self.window;
-        let srtt_ns = self.rtt.srtt().unwrap_or_default().nanos().max(1);
+    fn present_rate(&self) -> PacingRate {
+        let Window { cwnd, ssthresh, .. } = self.window;
+        let (srtt, min_rtt) = self.round_trips();
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let share_ns = percent * self.kernel_ms.nanos() / 100;
-        let bytes_per_ms = cwnd.max(self.board.pipe()).saturating_mul(share_ns) / srtt_ns;
+        let bytes = cwnd.max(self.board.pipe());
+        PacingRate { byte_ns_per_ms: bytes * share_ns, srtt_ns: srtt.nanos().max(1), min_rtt }
+    }
 
-        let min_rtt = self.rtt.minimum().unwrap_or_default();
-        let near = match self.pacing {
-            // Divisions are slow, and it seldom changes.
-            Some(Pacing { near, .. }) if near.0 == min_rtt => near.1,
-            _ => self.near_bytes(min_rtt),
-        };
-        let segments = bytes_per_ms.saturating_add(near).min(GSO_BYTES) / mss;
-        Pacing { bytes_per_ms, tso_bytes: segments.max(2) * mss, near: (min_rtt, near) }
+    /// The largest segment that Linux hands to a NIC: 1 ms at its pacing rate, and more on short paths
+    /// (`tcp_tso_autosize`); two segments or more.
+    #[inline(never)]
+    fn tso_bytes(&mut self) -> u64 {
+        let PacingRate { byte_ns_per_ms, srtt_ns, min_rtt } = self.pacing_rate();
+        if self.near.0 != min_rtt {
+            self.near = (min_rtt, self.near_bytes(min_rtt));
+        }
+        let (mss, near) = (self.window.mss, self.near.1);
+        let bytes = if near < GSO_BYTES { near + byte_ns_per_ms / srtt_ns } else { near };
+        (bytes.min(GSO_BYTES) / mss).max(2) * mss
     }
 
     /// What `tcp_tso_autosize` adds on a path with this shortest round trip.
@@ -709,7 +726,7 @@ impl Sender {
         self.adjust_window(&news, &losses);
         self.set_timer(&news, &losses);
         if self.config.stack.tso_defer || self.config.stack.small_queues {
-            self.pacing = Some(self.current_pacing());
+            self.pacing_rate = Some(self.present_rate());
         }
         if let Some(rtt) = rtt {
             self.stats.rtt_samples += 1;
