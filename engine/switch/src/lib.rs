@@ -276,6 +276,12 @@ impl<F: Frame> Switch<F> {
         either!(&self.core, core => core.queues.depth(port))
     }
 
+    /// Whether nothing waits for a port of the switch.
+    #[inline(always)]
+    pub fn is_idle(&self, port: usize) -> bool {
+        either!(&self.core, core => core.queues.is_idle(port))
+    }
+
     /// Number of queues of a port of the switch.
     pub fn queues(&self, port: usize) -> usize {
         either!(&self.core, core => core.queues.queues(port))

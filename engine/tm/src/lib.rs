@@ -155,6 +155,19 @@ impl<T> TrafficManager<T> {
         self.shared.as_ref().map_or_else(|| self.queues[port].depth(), |shared| shared.ports[port].depth)
     }
 
+    /// Whether nothing waits for a port.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such port.
+    #[inline(always)]
+    pub fn is_idle(&self, port: usize) -> bool {
+        match &self.shared {
+            None => self.queues[port].waiting.is_empty(),
+            Some(shared) => shared.ports[port].depth.packets == 0,
+        }
+    }
+
     /// Amount that waits in a queue of a port.
     ///
     /// # Panics

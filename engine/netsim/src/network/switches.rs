@@ -169,7 +169,7 @@ impl Network {
         loop {
             let switch = self.switch(node);
             let Transmitted { mut outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
-            let depth = switch.switch.depth(port);
+            let more = !switch.switch.is_idle(port);
             let copies = switch.switch.has_copies();
             let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
@@ -196,7 +196,7 @@ impl Network {
             match outcome {
                 Ok(frame) => {
                     self.capture(capture, &frame);
-                    return Some((frame, depth.packets > 0));
+                    return Some((frame, more));
                 }
                 Err(fate) => self.stayed(node, fate),
             }
