@@ -355,6 +355,14 @@ def test_scripts_of_losses_and_marks_run_through_ns_2(runs: bool, written: dict[
     assert not ns2.can_run(Case("test/test", script(**written), "dctcp"))
 
 
+@pytest.mark.needs("ns-2")
+@pytest.mark.parametrize("name", ["single-loss/second-window-10", "mark/first-of-window", "lost-acks/one"])
+def test_ns_2_does_what_was_recorded(name: str) -> None:
+    case = Case(name, written_scripts()[name], "ecn-star")
+    found, recorded = ns2.run(case), Recording(ns2.RECORDING).seen([case])[case]
+    assert compare(found, recorded).same
+
+
 # The command
 
 

@@ -21,6 +21,7 @@ from typing import TypedDict
 
 from marklab.engine import binding as engine
 from marklab.errors import SetupError
+from marklab.hosts import ns2
 from marklab.lab.bmv2 import limits as bmv2_limits
 from marklab.lab.commands import missing, packages_of
 from marklab.lab.hosts.bpf import TOOLS as BPF_TOOLS
@@ -389,6 +390,13 @@ def _peers() -> list[Resource]:
             f"without {', '.join(lacks)}" if lacks else "libns3",
             instead="what docs/ns3.md has",
             **_debian(*peer.PACKAGES, more=" (Debian 12: ns-3.37)"),
+        ),
+        Resource(
+            "ns-2",
+            ns2.is_there(),
+            "ns" if ns2.is_there() else "without ns",
+            instead="what docs/hosts.md has",
+            **_debian(ns2.PACKAGE, more=" (Debian 12: ns-2.35)"),
         ),
         *(_checkout(variable, *described) for variable, described in _CHECKOUTS.items()),
     ]

@@ -27,6 +27,7 @@ from marklab.hosts.simulated import CaseSeen, size_bytes
 # Of simulated hosts in a comparison. ns-2 does not look whether a window was used before it grows.
 SETTINGS: Mapping[str, Any] = {"stack.profile": "ns-2", "stack.quick_acks": 0, "cwnd_validation": False}
 RELEASE = "ns-2.35"
+PACKAGE = "ns2"  # Debian's
 CONTROLS = ("reno", "ecn-star")
 RECORDING = SCRIPTS.parent / "script-results-ns2.json"
 DIFFERENCES = SCRIPTS.parent / "script-differences-ns2.yaml"
@@ -80,10 +81,15 @@ $ns connect $client $server
 """
 
 
+def is_there() -> bool:
+    """Whether ns-2 is installed."""
+    return shutil.which("ns") is not None
+
+
 def check() -> None:
     """Refuse where ns-2 is not installed."""
-    if shutil.which("ns") is None:
-        raise SetupError("ns-2 is not installed", "apt-get install ns2")
+    if not is_there():
+        raise SetupError("ns-2 is not installed", f"apt-get install {PACKAGE}")
 
 
 def can_run(case: Case) -> bool:
