@@ -43,7 +43,8 @@ def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
         ({"profile": "rfc", "undo": True}, "undo needs D-SACK"),
         ({"profile": "linux", "loss_detection": "dupthresh"}, "a tail loss probe needs RACK"),
         ({"profile": "linux", "initial_alpha": 1.1}, "initial_alpha"),
-        ({"profile": "linux", "pacing": True}, "pacing"),
+        ({"profile": "linux", "pace": True}, "pace"),
+        ({"profile": "linux", "pacing": "fast"}, "pacing"),
     ],
 )
 def test_what_contradicts_is_refused(stack: Any, message: str) -> None:

@@ -51,6 +51,7 @@ _RFC: Mapping[str, Any] = {
     "dsack": False,
     "tso_defer": False,
     "small_queues": False,
+    "pacing": False,
     "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
@@ -80,6 +81,7 @@ _LINUX: Mapping[str, Any] = {
     "dsack": True,
     "tso_defer": True,
     "small_queues": True,
+    "pacing": False,
     "clock_dilation": 1,
     "repeated_echo": True,
     "syn_timeouts": "linear",
@@ -109,6 +111,7 @@ _RFC_SOURCES: Mapping[str, str] = {
     "dsack": "optional in RFC 2883",
     "tso_defer": "no RFC",
     "small_queues": "no RFC",
+    "pacing": "no RFC",
     "clock_dilation": "no RFC has constants in ms that matter here",
     "repeated_echo": "RFC 3168 section 6.1.2",
     "syn_timeouts": "RFC 6298 section 5.5",
@@ -138,6 +141,7 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
     "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "pacing": "net/core/sock.c, sk_pacing_status: on request only, of sch_fq, BBR, or SO_MAX_PACING_RATE",
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
@@ -170,6 +174,7 @@ _LINUX_4_9_SOURCES: Mapping[str, str] = {
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
     "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "pacing": "net/ipv4/tcp_output.c has none; net/sched/sch_fq.c paces where it is the qdisc",
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net/ipv4/tcp_timer.c, retransmits_timed_out and tcp_retransmit_timer",
@@ -209,6 +214,7 @@ _NS_2_SOURCES: Mapping[str, str] = {
     "dsack": "not there: tcp/tcp-full.cc, SackFullTcpAgent::build_options",
     "tso_defer": "not there",
     "small_queues": "not there",
+    "pacing": "not there: tcp/tcp-full.cc, FullTcpAgent::send_much",
     "clock_dilation": "no constants in ms that matter here",
     "repeated_echo": "tcp/tcp.cc, TcpAgent::ecn: recover_",
     "syn_timeouts": "tcp/tcp.cc, rtt_backoff",
@@ -238,6 +244,7 @@ _NS3: Mapping[str, Any] = {
     "dsack": False,
     "tso_defer": False,
     "small_queues": False,
+    "pacing": False,
     "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
@@ -267,6 +274,7 @@ _NS3_SOURCES: Mapping[str, str] = {
     "dsack": "none",
     "tso_defer": "none",
     "small_queues": "none",
+    "pacing": "tcp-socket-state.cc, EnablePacing = false",
     "clock_dilation": "none",
     "repeated_echo": "tcp-socket-base.cc, ReceivedAck: m_recover",
     "syn_timeouts": "tcp-socket-base.cc, SendEmptyPacket",
@@ -315,6 +323,7 @@ class Stack(Model):
     dsack: bool = Field(description="segments that arrive twice are reported")
     tso_defer: bool = Field(description="small room is left until more has come")
     small_queues: bool = Field(description="a NIC has at most 1 ms of a connection's rate")
+    pacing: bool = Field(description="segments leave at Linux's pacing rate")
     clock_dilation: int = Field(ge=1, le=10**6, description="Linux's constants of 1 ms are so many times shorter")
     repeated_echo: bool = Field(description="an echo that was under way when a recovery began counts after it")
     syn_timeouts: Literal["exponential", "linear"] = Field(description="timeouts of SYNs")

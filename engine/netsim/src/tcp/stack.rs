@@ -59,6 +59,9 @@ pub struct Stack {
     pub tso_defer: bool,
     /// Whether a NIC has at most what the sender's rate sends in 1 ms, as Linux has it (`tcp_small_queue_check`).
     pub small_queues: bool,
+    /// Whether segments leave at Linux's pacing rate, 1.2 or 2 windows in a round trip (`tcp_update_pacing_rate`). With
+    /// `tso_defer`, a large segment leaves at once, and the next one waits.
+    pub pacing: bool,
     /// How many times slower than Linux's clock the network runs: what Linux counts in milliseconds is so much shorter.
     pub clock_dilation: u32,
     /// Whether an echo counts that was under way when a reduction for losses began, once that is over. RFC 3168 section
@@ -138,6 +141,7 @@ impl Default for Stack {
             dsack: false,
             tso_defer: false,
             small_queues: false,
+            pacing: false,
             clock_dilation: 1,
             repeated_echo: false,
             syn_timeouts: SynTimeouts::default(),
