@@ -23,17 +23,18 @@ def transport(**settings: Any) -> Transport:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_sets_and_sources_every_setting(name: str) -> None:
-    settings = set(Stack.model_fields) - {"profile"}
+    settings = {field.alias or name for name, field in Stack.model_fields.items()} - {"profile"}
     assert set(PROFILES[name].settings) == settings
     assert set(PROFILES[name].sources) == settings
 
 
 def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
     linux = PROFILES["linux"].settings
-    assert dict(transport(stack="linux").stack) == {"profile": "linux", **linux}
-    changed = transport(stack={"profile": "linux", "min_window": 1}).stack
-    assert dict(changed) == {"profile": "linux", **linux, "min_window": 1}
-    assert dict(transport().stack) == {"profile": "linux", **linux}
+    assert transport(stack="linux").stack.model_dump() == {"profile": "linux", **linux}
+    changed = transport(stack={"profile": "linux", "min_window": 1, "gro_segments": 2, "gro_timeout": "50us"}).stack
+    others = {"min_window": 1, "gro_segments": 2, "gro_timeout": "50us"}
+    assert changed.model_dump() == {"profile": "linux", **linux, **others}
+    assert transport().stack.model_dump() == {"profile": "linux", **linux}
 
 
 @pytest.mark.parametrize(
@@ -45,11 +46,22 @@ def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
         ({"profile": "linux", "initial_alpha": 1.1}, "initial_alpha"),
         ({"profile": "linux", "pace": True}, "pace"),
         ({"profile": "linux", "pacing": "fast"}, "pacing"),
+        ({"gro_segments": 45, "gro_timeout": "1us"}, "stack.gro_segments: `45` should be less than or equal to 44"),
+        ({"gro_segments": 2}, "merged segments need a time that they wait at most"),
+        ({"gro_timeout": "1us"}, "gro_timeout is a wait of merged segments, and none are merged"),
+        ({"gro_segments": 1, "gro_timeout": "1us"}, "gro_timeout is a wait of merged segments, and none are merged"),
+        ({"gro_segments": 2, "gro_timeout": "1001ms"}, "stack.gro_timeout"),
     ],
 )
 def test_what_contradicts_is_refused(stack: Any, message: str) -> None:
     with pytest.raises(BadInput, match=re.escape(message)):
         transport(stack=stack)
+
+
+def test_the_most_segments_that_a_nic_merges_are_accepted() -> None:
+    stack = transport(stack={"gro_segments": 44, "gro_timeout": "1s"}).stack
+    assert (stack.gro_segments, stack.gro_timeout_ns) == (44, 10**9)
+    assert transport(stack={"gro_segments": 1}).stack.gro_timeout_ns == 0
 
 
 def test_a_report_names_the_stack() -> None:

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
+use super::gro::Merged;
 use super::handshake::{Answer, Asking, EcnMode};
 use crate::config::{Flow, Transport};
 use crate::tcp::{Receiver, Sender, SenderStats};
@@ -110,6 +111,8 @@ pub(super) struct Connection {
     /// Delay between the server's NIC and its TCP, and the frames in it.
     pub(super) extra_delay: Duration,
     pub(super) delay_line: Chain,
+    /// Segments that the server's NIC has merged for TCP.
+    pub(super) merged: Option<Box<Merged>>,
     pub(super) nic: [NicQueue; 2],
     /// Times of the earliest pending timer events of sender and receiver.
     pub(super) pending: [Option<Time>; 2],
@@ -141,6 +144,7 @@ impl Connection {
             fin_at: None,
             extra_delay: Duration::ZERO,
             delay_line: Chain::default(),
+            merged: None,
             nic: [NicQueue::default(), NicQueue::default()],
             pending: [None; 2],
         }

@@ -405,8 +405,16 @@ impl Network {
         }
     }
 
-    /// The server's TCP receives a segment that `arrived` at its NIC.
+    /// The server's NIC receives a segment behind the delay line, where it `arrived`.
     fn server_receives(&mut self, connection: usize, segment: &Segment, arrived: Time) {
+        if self.transport.stack.merges() {
+            return self.merge(connection, segment, arrived);
+        }
+        self.tcp_receives(connection, segment, 1, arrived);
+    }
+
+    /// The server's TCP receives a segment that `arrived` at its NIC, or `segments` that the NIC has merged.
+    pub(super) fn tcp_receives(&mut self, connection: usize, segment: &Segment, segments: u32, arrived: Time) {
         if segment.flags & flags::SYN != 0 {
             return self.server_receives_syn(connection, segment.flags);
         }
@@ -427,9 +435,9 @@ impl Network {
         }
         let (ce, cwr) = (segment.ecn == Ecn::Ce, segment.flags & flags::CWR != 0);
         if let (true, Some(message)) = (ce, state.messages.front_mut()) {
-            message.marked += 1;
+            message.marked += u64::from(segments);
         }
-        let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
+        let plan = state.receiver.on_segments(now, offset, segment.payload, segments, ce, cwr);
         // The difference is correct even if the 32-bit clock has wrapped around in between.
         let one_way_ns = segment.timing.map(|sent_ns| (arrived.nanos() as u32).wrapping_sub(sent_ns));
         let before = std::mem::replace(&mut state.one_way_ns, one_way_ns);

@@ -128,6 +128,11 @@ impl Receiver {
     /// Handles a segment of `len` bytes from `offset`. `ce` is congestion experienced; `cwr` is the sender's signal
     /// that it reduced its window.
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
+        self.on_segments(now, offset, len, 1, ce, cwr)
+    }
+
+    /// Handles this many segments of `len` bytes in all that a NIC has merged: one acknowledgement is for all of them.
+    pub fn on_segments(&mut self, now: Time, offset: u64, len: u32, segments: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
         let ce = ce && (offset > self.marked || !self.config.rising_marks);
@@ -161,7 +166,7 @@ impl Receiver {
             self.note_duplicate(offset, offset + u64::from(len));
         }
         let in_order = self.take(offset, offset + u64::from(len));
-        self.pending += 1;
+        self.pending += segments;
         // A segment out of order, one that fills a gap, or a duplicate is acknowledged at once (RFC 5681 section 4.2).
         if changed || !in_order || had_islands || self.quick > 0 || self.pending >= self.config.ack_every {
             plan.now = Some(self.acknowledge());

@@ -10,6 +10,7 @@ mod delays;
 mod determinism;
 mod echo;
 mod followers;
+mod gro;
 mod hosts;
 mod interference;
 mod loss;
