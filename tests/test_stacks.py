@@ -51,6 +51,7 @@ def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
         ({"gro_timeout": "1us"}, "gro_timeout is a wait of merged segments, and none are merged"),
         ({"gro_segments": 1, "gro_timeout": "1us"}, "gro_timeout is a wait of merged segments, and none are merged"),
         ({"gro_segments": 2, "gro_timeout": "1001ms"}, "stack.gro_timeout"),
+        ({"window_autotuning": "fast"}, "stack.window_autotuning"),
     ],
 )
 def test_what_contradicts_is_refused(stack: Any, message: str) -> None:
@@ -62,6 +63,16 @@ def test_the_most_segments_that_a_nic_merges_are_accepted() -> None:
     stack = transport(stack={"gro_segments": 44, "gro_timeout": "1s"}).stack
     assert (stack.gro_segments, stack.gro_timeout_ns) == (44, 10**9)
     assert transport(stack={"gro_segments": 1}).stack.gro_timeout_ns == 0
+
+
+def test_a_window_that_is_tuned_is_one_that_a_header_can_advertise() -> None:
+    most = 65_535 * 256
+    for window in (most - 1, most):
+        assert transport(stack={"window_autotuning": True}, receive_window=window).receive_window_bytes == window
+    assert transport(receive_window=most + 1).receive_window_bytes == most + 1
+    with pytest.raises(BadInput, match="more than a header can advertise") as caught:
+        transport(stack={"window_autotuning": True}, receive_window=most + 1)
+    assert "16776960 bytes or less" in str(caught.value.remedy)
 
 
 def test_a_report_names_the_stack() -> None:

@@ -54,6 +54,7 @@ _RFC: Mapping[str, Any] = {
     "pacing": False,
     "gro_segments": 0,
     "gro_timeout": "0s",
+    "window_autotuning": False,
     "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
@@ -86,6 +87,7 @@ _LINUX: Mapping[str, Any] = {
     "pacing": False,
     "gro_segments": 0,
     "gro_timeout": "0s",
+    "window_autotuning": False,
     "clock_dilation": 1,
     "repeated_echo": True,
     "syn_timeouts": "linear",
@@ -118,6 +120,7 @@ _RFC_SOURCES: Mapping[str, str] = {
     "pacing": "no RFC",
     "gro_segments": "no RFC",
     "gro_timeout": "no RFC",
+    "window_autotuning": "RFC 9293 leaves it to a receiver",
     "clock_dilation": "no RFC has constants in ms that matter here",
     "repeated_echo": "RFC 3168 section 6.1.2",
     "syn_timeouts": "RFC 6298 section 5.5",
@@ -150,6 +153,7 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "pacing": "net/core/sock.c, sk_pacing_status: on request only, of sch_fq, BBR, or SO_MAX_PACING_RATE",
     "gro_segments": "net/core/gro.c: a setting of the NIC, off in the lab",
     "gro_timeout": "net/core/dev.c, gro_flush_timeout = 0",
+    "window_autotuning": "net/ipv4/tcp_input.c, tcp_rcv_space_adjust: off, the recorded scripts have fixed windows",
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
@@ -185,6 +189,7 @@ _LINUX_4_9_SOURCES: Mapping[str, str] = {
     "pacing": "net/ipv4/tcp_output.c has none; net/sched/sch_fq.c paces where it is the qdisc",
     "gro_segments": "net/core/dev.c, dev_gro_receive: a setting of the NIC",
     "gro_timeout": "net/core/dev.c, gro_flush_timeout = 0",
+    "window_autotuning": "net/ipv4/tcp_input.c, tcp_rcv_space_adjust: off, as for Linux 6.18",
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net/ipv4/tcp_timer.c, retransmits_timed_out and tcp_retransmit_timer",
@@ -227,6 +232,7 @@ _NS_2_SOURCES: Mapping[str, str] = {
     "pacing": "not there: tcp/tcp-full.cc, FullTcpAgent::send_much",
     "gro_segments": "not there",
     "gro_timeout": "not there",
+    "window_autotuning": "not there: tcp/tcp-full.cc, window_",
     "clock_dilation": "no constants in ms that matter here",
     "repeated_echo": "tcp/tcp.cc, TcpAgent::ecn: recover_",
     "syn_timeouts": "tcp/tcp.cc, rtt_backoff",
@@ -259,6 +265,7 @@ _NS3: Mapping[str, Any] = {
     "pacing": False,
     "gro_segments": 0,
     "gro_timeout": "0s",
+    "window_autotuning": False,
     "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
@@ -291,6 +298,7 @@ _NS3_SOURCES: Mapping[str, str] = {
     "pacing": "tcp-socket-state.cc, EnablePacing = false",
     "gro_segments": "none",
     "gro_timeout": "none",
+    "window_autotuning": "none: tcp-rx-buffer.cc, MaxBufferSize",
     "clock_dilation": "none",
     "repeated_echo": "tcp-socket-base.cc, ReceivedAck: m_recover",
     "syn_timeouts": "tcp-socket-base.cc, SendEmptyPacket",
@@ -347,6 +355,9 @@ class Stack(Model):
         ge=0, le=MAX_GRO_SEGMENTS, description="segments that a receiver's NIC merges at most (GRO); 0 or 1: none"
     )
     gro_timeout_ns: Time = Field(alias="gro_timeout", le=10**9, description="longest wait of merged segments")
+    window_autotuning: bool = Field(
+        description="the receive window begins at 64 KiB and grows to transport.receive_window"
+    )
     clock_dilation: int = Field(ge=1, le=10**6, description="Linux's constants of 1 ms are so many times shorter")
     repeated_echo: bool = Field(description="an echo that was under way when a recovery began counts after it")
     syn_timeouts: Literal["exponential", "linear"] = Field(description="timeouts of SYNs")

@@ -38,7 +38,7 @@ impl Merged {
         let first = &self.segment;
         let headers = |segment: &Segment| {
             let flags = segment.flags & !(flags::FIN | flags::PSH);
-            (flags, segment.ecn, segment.ack, segment.timing, segment.sack_count)
+            (flags, segment.ecn, segment.ack, segment.window, segment.timing, segment.sack_count)
         };
         (1..=self.size).contains(&next.payload)
             && next.sequence == first.sequence.wrapping_add(first.payload)
@@ -114,6 +114,7 @@ mod tests {
             sequence,
             ack: 5,
             flags: flags::ACK,
+            window: 7,
             ecn: Ecn::Ect0,
             sacks: [(0, 0); 4],
             sack_count: 0,

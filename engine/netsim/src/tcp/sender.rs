@@ -226,7 +226,7 @@ struct News<'a> {
 /// So many segments leave before Linux paces: the last of them moves the departure time.
 const UNPACED_SEGMENTS: u8 = 10;
 /// Memory that Linux counts for a frame, in percent of its bytes: 2,304 bytes for a full one.
-const TRUESIZE_PERCENT: u64 = 152;
+pub(super) const TRUESIZE_PERCENT: u64 = 152;
 /// `net.ipv4.tcp_tso_win_divisor` and `tcp_tso_rtt_log` of Linux, and the size of its largest segment.
 const TSO_WIN_DIVISOR: u64 = 3;
 const TSO_RTT_LOG: u32 = 9;
@@ -1276,6 +1276,13 @@ impl Sender {
             if self.config.stack.growth == Growth::Acks {
                 self.window.cwnd = self.window.cwnd.min(receive_window);
             }
+        }
+    }
+
+    /// The receiver's window as an acknowledgement has it: Linux's `tcp_may_update_window`.
+    pub fn hear_window(&mut self, ack: u64, receive_window: u64) {
+        if ack > self.snd_una || (ack == self.snd_una && receive_window > self.config.receive_window) {
+            self.config.receive_window = receive_window;
         }
     }
 

@@ -66,6 +66,10 @@ pub struct Stack {
     pub gro_segments: u32,
     /// How long the first of them waits for others at most, in ns, as `gro_flush_timeout` of Linux's NICs says.
     pub gro_timeout_ns: u64,
+    /// Whether the receive window begins at 64 KiB and follows what arrives, as in Linux (`tcp_rcv_space_adjust`,
+    /// `tcp_grow_window`), up to the transport's. Acknowledgements are then not delayed while it grows, instead of the
+    /// first [`Stack::quick_acks`].
+    pub window_autotuning: bool,
     /// How many times slower than Linux's clock the network runs: what Linux counts in milliseconds is so much shorter.
     pub clock_dilation: u32,
     /// Whether an echo counts that was under way when a reduction for losses began, once that is over. RFC 3168 section
@@ -155,6 +159,7 @@ impl Default for Stack {
             pacing: false,
             gro_segments: 0,
             gro_timeout_ns: 0,
+            window_autotuning: false,
             clock_dilation: 1,
             repeated_echo: false,
             syn_timeouts: SynTimeouts::default(),

@@ -27,3 +27,4 @@ mod samples;
 mod support;
 mod traces;
 mod twins;
+mod windows;
