@@ -138,14 +138,14 @@ impl Receiver {
         self.autotuning.is_some().then(|| self.select_tuned_window())
     }
 
-    #[inline(never)]
+    #[cold]
     fn select_tuned_window(&mut self) -> u64 {
         let held = self.held();
         self.autotuning.as_mut().map_or(0, |window| window.select_window(&held))
     }
 
     /// Tunes the window after a segment up to `end`, if it brought new data.
-    #[inline(never)]
+    #[cold]
     fn tune_window(&mut self, now: Time, len: u32, end: u64, in_order: bool) {
         let held = self.held();
         let Some(window) = &mut self.autotuning else { return };
@@ -183,6 +183,8 @@ impl Receiver {
     }
 
     /// Handles this many segments of `len` bytes in all that a NIC has merged: one acknowledgement is for all of them.
+    // Inlined, so that its arguments and its result are not copied.
+    #[inline(always)]
     pub fn on_segments(&mut self, now: Time, offset: u64, len: u32, segments: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
