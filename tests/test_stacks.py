@@ -23,17 +23,18 @@ def transport(**settings: Any) -> Transport:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_sets_and_sources_every_setting(name: str) -> None:
-    settings = set(Stack.model_fields) - {"profile"}
+    settings = {field.alias or name for name, field in Stack.model_fields.items()} - {"profile"}
     assert set(PROFILES[name].settings) == settings
     assert set(PROFILES[name].sources) == settings
 
 
 def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
     linux = PROFILES["linux"].settings
-    assert dict(transport(stack="linux").stack) == {"profile": "linux", **linux}
-    changed = transport(stack={"profile": "linux", "min_window": 1}).stack
-    assert dict(changed) == {"profile": "linux", **linux, "min_window": 1}
-    assert dict(transport().stack) == {"profile": "linux", **linux}
+    assert transport(stack="linux").stack.model_dump() == {"profile": "linux", **linux}
+    changed = transport(stack={"profile": "linux", "min_window": 1, "gro_segments": 2, "gro_timeout": "50us"}).stack
+    others = {"min_window": 1, "gro_segments": 2, "gro_timeout": "50us"}
+    assert changed.model_dump() == {"profile": "linux", **linux, **others}
+    assert transport().stack.model_dump() == {"profile": "linux", **linux}
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,35 @@ def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
         ({"profile": "rfc", "undo": True}, "undo needs D-SACK"),
         ({"profile": "linux", "loss_detection": "dupthresh"}, "a tail loss probe needs RACK"),
         ({"profile": "linux", "initial_alpha": 1.1}, "initial_alpha"),
-        ({"profile": "linux", "pacing": True}, "pacing"),
+        ({"profile": "linux", "pace": True}, "pace"),
+        ({"profile": "linux", "pacing": "fast"}, "pacing"),
+        ({"gro_segments": 45, "gro_timeout": "1us"}, "stack.gro_segments: `45` should be less than or equal to 44"),
+        ({"gro_segments": 2}, "merged segments need a time that they wait at most"),
+        ({"gro_timeout": "1us"}, "gro_timeout is a wait of merged segments, and none are merged"),
+        ({"gro_segments": 1, "gro_timeout": "1us"}, "gro_timeout is a wait of merged segments, and none are merged"),
+        ({"gro_segments": 2, "gro_timeout": "1001ms"}, "stack.gro_timeout"),
+        ({"window_autotuning": "fast"}, "stack.window_autotuning"),
     ],
 )
 def test_what_contradicts_is_refused(stack: Any, message: str) -> None:
     with pytest.raises(BadInput, match=re.escape(message)):
         transport(stack=stack)
+
+
+def test_the_most_segments_that_a_nic_merges_are_accepted() -> None:
+    stack = transport(stack={"gro_segments": 44, "gro_timeout": "1s"}).stack
+    assert (stack.gro_segments, stack.gro_timeout_ns) == (44, 10**9)
+    assert transport(stack={"gro_segments": 1}).stack.gro_timeout_ns == 0
+
+
+def test_a_window_that_is_tuned_is_one_that_a_header_can_advertise() -> None:
+    most = 65_535 * 256
+    for window in (most - 1, most):
+        assert transport(stack={"window_autotuning": True}, receive_window=window).receive_window_bytes == window
+    assert transport(receive_window=most + 1).receive_window_bytes == most + 1
+    with pytest.raises(BadInput, match="more than a header can advertise") as caught:
+        transport(stack={"window_autotuning": True}, receive_window=most + 1)
+    assert "16776960 bytes or less" in str(caught.value.remedy)
 
 
 def test_a_report_names_the_stack() -> None:

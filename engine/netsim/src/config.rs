@@ -10,8 +10,8 @@ use thiserror::Error;
 use crate::queue_samples::SampleQueues;
 use crate::queueing::Queueing;
 use crate::tcp::congestion::{CongestionControl, Dctcp, DctcpConfig, EcnStar, Reno};
-use crate::tcp::stack::Stack;
-use crate::tcp::{EchoMode, ReceiverConfig, RtoConfig, SenderConfig};
+use crate::tcp::stack::{MAX_GRO_SEGMENTS, Stack};
+use crate::tcp::{AutotuningConfig, EchoMode, MAX_ADVERTISED, ReceiverConfig, RtoConfig, SenderConfig};
 use crate::wire::{Echo, options};
 
 /// A run without its flows and programs.
@@ -218,7 +218,7 @@ impl Transport {
         failed.map_or(Ok(()), |(_, problem)| Err(ConfigError::Value(problem)))
     }
 
-    fn checks(&self) -> [(bool, &'static str); 10] {
+    fn checks(&self) -> [(bool, &'static str); 14] {
         [
             (self.mss_bytes > 0 && self.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
             (
@@ -241,6 +241,16 @@ impl Transport {
             (
                 Duration::from_nanos(self.min_rto_ns.max(self.initial_rto_ns)) <= MAX_RTO,
                 "a retransmission timeout must be at most 60 s",
+            ),
+            (
+                !self.stack.window_autotuning || self.receive_window_bytes <= MAX_ADVERTISED,
+                "a receive window that is tuned is at most 16776960 bytes, which a header can advertise",
+            ),
+            (self.stack.gro_segments <= MAX_GRO_SEGMENTS, "a NIC merges at most 44 segments"),
+            (self.stack.gro_timeout_ns <= 1_000_000_000, "merged segments wait at most 1 s"),
+            (
+                self.stack.merges() == (self.stack.gro_timeout_ns > 0),
+                "merging needs both a number of segments above 1 and a timeout above 0",
             ),
         ]
     }
@@ -283,6 +293,10 @@ impl Transport {
             quick_acks: self.stack.quick_acks,
             dsack: self.stack.dsack,
             rising_marks: self.stack.rising_marks,
+            autotuning: self
+                .stack
+                .window_autotuning
+                .then(|| AutotuningConfig { mss: self.payload_bytes(), limit: self.receive_window_bytes }),
         }
     }
 

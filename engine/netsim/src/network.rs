@@ -3,6 +3,7 @@
 
 mod connection;
 mod flows;
+mod gro;
 mod handshake;
 mod hosts;
 mod link;
@@ -60,6 +61,8 @@ enum Event {
     SenderTimer(u32),
     /// A receiver's acknowledgement timer may have expired.
     ReceiverTimer(u32),
+    /// The time may have passed that segments merged by a receiver's NIC wait.
+    HandUp(u32),
     /// A rate-limited application writes more.
     Write(u32),
     /// The next flow starts.
@@ -446,6 +449,7 @@ impl Network {
             Event::Release(connection) => self.release(connection as usize),
             Event::SenderTimer(connection) => self.sender_timer(connection as usize),
             Event::ReceiverTimer(connection) => self.receiver_timer(connection as usize),
+            Event::HandUp(connection) => self.merge_timer(connection as usize),
             Event::Write(connection) => self.write_more(connection as usize),
             Event::Start => self.start_next_flow(),
             Event::Follow(flow, connection) => self.start_follower(flow as usize, connection as usize),

@@ -6,6 +6,7 @@
 //! count bytes of the stream from 0 in 64 bits; [`wire_sequence`] and [`stream_offset`] convert to and from the 32 bits
 //! on the wire.
 
+mod autotuning;
 pub mod congestion;
 mod prr;
 mod receiver;
@@ -14,9 +15,15 @@ mod scoreboard;
 mod sender;
 pub mod stack;
 
+pub use autotuning::AutotuningConfig;
 pub use receiver::{AckPlan, EchoMode, Receiver, ReceiverConfig, SackBlocks};
 pub use rtt::{RtoConfig, RttEstimator};
 pub use sender::{AckEvent, CaState, Outgoing, Sender, SenderConfig, SenderStats};
+
+/// Scale of advertised windows (RFC 7323): 2^8.
+pub(crate) const WINDOW_SCALE: u8 = 8;
+/// Largest window that a header can advertise.
+pub(crate) const MAX_ADVERTISED: u64 = (u16::MAX as u64) << WINDOW_SCALE;
 
 /// Sequence number on the wire of a stream offset; `first` is the sequence number of offset 0.
 pub fn wire_sequence(first: u32, offset: u64) -> u32 {

@@ -82,6 +82,8 @@ pub struct Segment {
     pub ack: u32,
     /// Flags.
     pub flags: u8,
+    /// Window, unscaled.
+    pub window: u16,
     /// ECN field.
     pub ecn: Ecn,
     /// SACK blocks, as on the wire.
@@ -200,6 +202,7 @@ impl Segment {
             sequence: be32(&tcp[4..]),
             ack: be32(&tcp[8..]),
             flags: tcp[13],
+            window: u16::from_be_bytes([tcp[14], tcp[15]]),
             ecn: Ecn::of(ip[1]),
             sacks,
             sack_count,

@@ -19,6 +19,9 @@ _TIMING_BYTES = 8
 # EAR paper, section 4.2: 144 us, which 120 packets of 1,500 bytes take at 10 Gb/s.
 _DELAY_THRESHOLD_PACKETS = 120
 
+# 16 bits, scaled by 2^8.
+_ADVERTISED_BYTES = 65_535 << 8
+
 # As JSON Schema: one for all connections, or several with the parts of the connections that have them.
 _WRITTEN_WINDOW: JsonSchemaValue = {"anyOf": [SIZE, {"type": "object", "additionalProperties": PART}]}
 
@@ -114,6 +117,17 @@ class Transport(Model):
             raise BadInput(
                 f"a receive_window of {units.format_size(smallest)} is below a segment",
                 f"{units.format_size(self.mss_bytes)} or more",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _window_is_advertised(self) -> Transport:
+        # A fixed window needs no header to say it.
+        if self.stack.window_autotuning and self.receive_window_bytes > _ADVERTISED_BYTES:
+            window = units.format_size(self.receive_window_bytes)
+            raise BadInput(
+                f"a tuned receive_window of {window} is more than a header can advertise",
+                f"{_ADVERTISED_BYTES} bytes or less",
             )
         return self
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, short_form
+from marklab.model import Model, Time, short_form
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ _RFC: Mapping[str, Any] = {
     "dsack": False,
     "tso_defer": False,
     "small_queues": False,
+    "pacing": False,
+    "gro_segments": 0,
+    "gro_timeout": "0s",
+    "window_autotuning": False,
     "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
@@ -80,6 +84,10 @@ _LINUX: Mapping[str, Any] = {
     "dsack": True,
     "tso_defer": True,
     "small_queues": True,
+    "pacing": False,
+    "gro_segments": 0,
+    "gro_timeout": "0s",
+    "window_autotuning": False,
     "clock_dilation": 1,
     "repeated_echo": True,
     "syn_timeouts": "linear",
@@ -109,6 +117,10 @@ _RFC_SOURCES: Mapping[str, str] = {
     "dsack": "optional in RFC 2883",
     "tso_defer": "no RFC",
     "small_queues": "no RFC",
+    "pacing": "no RFC",
+    "gro_segments": "no RFC",
+    "gro_timeout": "no RFC",
+    "window_autotuning": "RFC 9293 leaves it to a receiver",
     "clock_dilation": "no RFC has constants in ms that matter here",
     "repeated_echo": "RFC 3168 section 6.1.2",
     "syn_timeouts": "RFC 6298 section 5.5",
@@ -138,6 +150,10 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
     "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "pacing": "net/core/sock.c, sk_pacing_status: on request only, of sch_fq, BBR, or SO_MAX_PACING_RATE",
+    "gro_segments": "net/core/gro.c: a setting of the NIC, off in the lab",
+    "gro_timeout": "net/core/dev.c, gro_flush_timeout = 0",
+    "window_autotuning": "net/ipv4/tcp_input.c, tcp_rcv_space_adjust: off, the recorded scripts have fixed windows",
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net.ipv4.tcp_syn_linear_timeouts = 4",
@@ -170,6 +186,10 @@ _LINUX_4_9_SOURCES: Mapping[str, str] = {
     "dsack": "net.ipv4.tcp_dsack = 1",
     "tso_defer": "net/ipv4/tcp_output.c, tcp_tso_should_defer",
     "small_queues": "net/ipv4/tcp_output.c, tcp_small_queue_check",
+    "pacing": "net/ipv4/tcp_output.c has none; net/sched/sch_fq.c paces where it is the qdisc",
+    "gro_segments": "net/core/dev.c, dev_gro_receive: a setting of the NIC",
+    "gro_timeout": "net/core/dev.c, gro_flush_timeout = 0",
+    "window_autotuning": "net/ipv4/tcp_input.c, tcp_rcv_space_adjust: off, as for Linux 6.18",
     "clock_dilation": "the network is as fast as it is",
     "repeated_echo": "net/ipv4/tcp_input.c, tcp_try_to_open",
     "syn_timeouts": "net/ipv4/tcp_timer.c, retransmits_timed_out and tcp_retransmit_timer",
@@ -209,6 +229,10 @@ _NS_2_SOURCES: Mapping[str, str] = {
     "dsack": "not there: tcp/tcp-full.cc, SackFullTcpAgent::build_options",
     "tso_defer": "not there",
     "small_queues": "not there",
+    "pacing": "not there: tcp/tcp-full.cc, FullTcpAgent::send_much",
+    "gro_segments": "not there",
+    "gro_timeout": "not there",
+    "window_autotuning": "not there: tcp/tcp-full.cc, window_",
     "clock_dilation": "no constants in ms that matter here",
     "repeated_echo": "tcp/tcp.cc, TcpAgent::ecn: recover_",
     "syn_timeouts": "tcp/tcp.cc, rtt_backoff",
@@ -238,6 +262,10 @@ _NS3: Mapping[str, Any] = {
     "dsack": False,
     "tso_defer": False,
     "small_queues": False,
+    "pacing": False,
+    "gro_segments": 0,
+    "gro_timeout": "0s",
+    "window_autotuning": False,
     "clock_dilation": 1,
     "repeated_echo": False,
     "syn_timeouts": "exponential",
@@ -267,6 +295,10 @@ _NS3_SOURCES: Mapping[str, str] = {
     "dsack": "none",
     "tso_defer": "none",
     "small_queues": "none",
+    "pacing": "tcp-socket-state.cc, EnablePacing = false",
+    "gro_segments": "none",
+    "gro_timeout": "none",
+    "window_autotuning": "none: tcp-rx-buffer.cc, MaxBufferSize",
     "clock_dilation": "none",
     "repeated_echo": "tcp-socket-base.cc, ReceivedAck: m_recover",
     "syn_timeouts": "tcp-socket-base.cc, SendEmptyPacket",
@@ -282,6 +314,9 @@ PROFILES: Mapping[str, Profile] = {
     ),
 }
 DEFAULT_PROFILE = "linux"
+
+# 44 segments of 1,460 bytes are what Linux merges in 64 KiB. The engine has the same bound.
+MAX_GRO_SEGMENTS = 44
 
 
 class Stack(Model):
@@ -315,6 +350,14 @@ class Stack(Model):
     dsack: bool = Field(description="segments that arrive twice are reported")
     tso_defer: bool = Field(description="small room is left until more has come")
     small_queues: bool = Field(description="a NIC has at most 1 ms of a connection's rate")
+    pacing: bool = Field(description="segments leave at Linux's pacing rate")
+    gro_segments: int = Field(
+        ge=0, le=MAX_GRO_SEGMENTS, description="segments that a receiver's NIC merges at most (GRO); 0 or 1: none"
+    )
+    gro_timeout_ns: Time = Field(alias="gro_timeout", le=10**9, description="longest wait of merged segments")
+    window_autotuning: bool = Field(
+        description="the receive window begins at 64 KiB and grows to transport.receive_window"
+    )
     clock_dilation: int = Field(ge=1, le=10**6, description="Linux's constants of 1 ms are so many times shorter")
     repeated_echo: bool = Field(description="an echo that was under way when a recovery began counts after it")
     syn_timeouts: Literal["exponential", "linear"] = Field(description="timeouts of SYNs")
@@ -336,6 +379,10 @@ class Stack(Model):
             raise BadInput("undo needs D-SACK, by which the receiver reports what arrived twice", "dsack: true")
         if self.tail_loss_probe and self.loss_detection != "rack":
             raise BadInput("a tail loss probe needs RACK, which finds losses by its answer", "loss_detection: rack")
+        if self.gro_segments > 1 and self.gro_timeout_ns == 0:
+            raise BadInput("merged segments need a time that they wait at most", "gro_timeout: 50us")
+        if self.gro_timeout_ns > 0 and self.gro_segments <= 1:
+            raise BadInput("gro_timeout is a wait of merged segments, and none are merged", "gro_segments: 44")
         return self
 
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
+use super::gro::Merged;
 use super::handshake::{Answer, Asking, EcnMode};
 use crate::config::{Flow, Transport};
 use crate::tcp::{Receiver, Sender, SenderStats};
@@ -110,6 +111,8 @@ pub(super) struct Connection {
     /// Delay between the server's NIC and its TCP, and the frames in it.
     pub(super) extra_delay: Duration,
     pub(super) delay_line: Chain,
+    /// Segments that the server's NIC has merged for TCP.
+    pub(super) merged: Option<Box<Merged>>,
     pub(super) nic: [NicQueue; 2],
     /// Times of the earliest pending timer events of sender and receiver.
     pub(super) pending: [Option<Time>; 2],
@@ -122,7 +125,7 @@ impl Connection {
         let (client_port, server_port) = (u32::from(client.port), u32::from(server.port));
         let control = transport.control(ecn);
         let mode = if control.ecn() { EcnMode::Classic } else { EcnMode::NotEcn };
-        Connection {
+        let mut connection = Connection {
             hosts,
             ends,
             state: State::Open,
@@ -141,14 +144,30 @@ impl Connection {
             fin_at: None,
             extra_delay: Duration::ZERO,
             delay_line: Chain::default(),
+            merged: None,
             nic: [NicQueue::default(), NicQueue::default()],
             pending: [None; 2],
+        };
+        if transport.stack.window_autotuning {
+            connection.limit_window(transport.receive_window_bytes);
         }
+        connection
     }
 
     /// The same connection before its handshake.
     pub(super) fn unopened(self) -> Connection {
         Connection { state: State::Unopened, ecn: self.ecn.map(EcnMode::before_handshake), ..self }
+    }
+
+    /// Bounds the receiver's window, unless the bound is 0.
+    pub(super) fn limit_window(&mut self, receive_window: u64) {
+        let first = self.receiver.limit_window(receive_window);
+        self.sender.limit_to(first.unwrap_or(receive_window));
+    }
+
+    /// The window that the server advertises now.
+    pub(super) fn select_window(&mut self) -> u64 {
+        self.receiver.select_window().unwrap_or_else(|| self.sender.receive_window())
     }
 
     /// Sets the code point of later packets of both ends.

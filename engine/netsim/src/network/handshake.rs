@@ -7,8 +7,8 @@ use marklab_units::{Duration, Time};
 
 use super::Network;
 use super::connection::{Side, State};
-use super::hosts::WINDOW_SCALE;
-use crate::tcp::{RtoConfig, RttEstimator, wire_sequence};
+use super::hosts::advertised;
+use crate::tcp::{RtoConfig, RttEstimator, WINDOW_SCALE, wire_sequence};
 use crate::wire::{Ecn, Header, Segment, flags, options};
 
 /// How an end of a connection uses ECN. The handshake decides it, for each end by what arrives there. The names are those
@@ -224,9 +224,10 @@ impl Network {
             asking.on_sent(self.now);
         }
         let (options, ecn) = (self.syn_options(), self.control_ecn(connection, Side::Server));
-        let state = &self.connections[connection];
+        let blank = self.blank_header();
+        let state = &mut self.connections[connection];
         let Some(asking) = &state.asking else { return };
-        let (initial, blank) = (state.initial[Side::Server as usize], self.blank_header());
+        let initial = state.initial[Side::Server as usize];
         let header = if asking.opening() {
             Header {
                 sequence: initial,
@@ -241,6 +242,7 @@ impl Network {
                 sequence: initial.wrapping_add(1 + asking.sent_bytes() - asking.request_bytes),
                 ack: wire_sequence(state.first_data(), state.receiver.rcv_nxt()),
                 flags: flags::ACK | flags::PSH,
+                window: state.receiver.select_window().map_or(blank.window, advertised),
                 ecn,
                 payload: asking.request_bytes,
                 ..blank

@@ -13,11 +13,9 @@ use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
-use crate::tcp::{AckEvent, Outgoing, Sender, stream_offset, wire_sequence};
+use crate::tcp::{AckEvent, MAX_ADVERTISED, Outgoing, Sender, WINDOW_SCALE, stream_offset, wire_sequence};
 use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, stamp};
 
-/// Scale of advertised windows (RFC 7323): 2^8.
-pub(super) const WINDOW_SCALE: u8 = 8;
 /// Client ports begin above the well-known ports. Each connection has its own pair of client and server port.
 const FIRST_CLIENT_PORT: usize = 1_024;
 const CLIENT_PORTS: usize = 64_000;
@@ -72,11 +70,11 @@ impl Network {
             pool.made += 1;
             let open_before_the_run = pool.made <= per_pair;
             let connection = self.connect(pair, open_before_the_run, false, flow.ecn);
-            self.connections[connection].sender.limit_to(flow.receive_window_bytes);
+            self.connections[connection].limit_window(flow.receive_window_bytes);
             return connection;
         }
         let connection = self.connect(pair, false, true, flow.ecn);
-        self.connections[connection].sender.limit_to(flow.receive_window_bytes);
+        self.connections[connection].limit_window(flow.receive_window_bytes);
         if let Connections::Asked { request_bytes } = self.mode {
             self.connections[connection].asking = Some(Box::new(Asking::new(request_bytes, self.transport.rto())));
         }
@@ -238,7 +236,8 @@ impl Network {
 
     /// The server acknowledges everything before `next`, and reports the one-way delay of the latest data.
     pub(super) fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
-        let state = &self.connections[connection];
+        let state = &mut self.connections[connection];
+        let window = state.select_window();
         let first = state.first_data();
         let closing = state.fin_received() && next == state.receiver.rcv_nxt();
         let blocks = state.receiver.sack_blocks();
@@ -264,7 +263,7 @@ impl Network {
             sequence: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes()),
             ack: wire_sequence(first, next + u64::from(closing)),
             flags,
-            window: advertised(state.sender.receive_window()),
+            window: advertised(window),
             ecn: self.control_ecn(connection, Side::Server),
             options: &space[..used],
             ..self.blank_header()
@@ -405,8 +404,16 @@ impl Network {
         }
     }
 
-    /// The server's TCP receives a segment that `arrived` at its NIC.
+    /// The server's NIC receives a segment behind the delay line, where it `arrived`.
     fn server_receives(&mut self, connection: usize, segment: &Segment, arrived: Time) {
+        if self.transport.stack.merges() {
+            return self.merge(connection, segment, arrived);
+        }
+        self.tcp_receives(connection, segment, 1, arrived);
+    }
+
+    /// The server's TCP receives a segment that `arrived` at its NIC, or `segments` that the NIC has merged.
+    pub(super) fn tcp_receives(&mut self, connection: usize, segment: &Segment, segments: u32, arrived: Time) {
         if segment.flags & flags::SYN != 0 {
             return self.server_receives_syn(connection, segment.flags);
         }
@@ -427,9 +434,9 @@ impl Network {
         }
         let (ce, cwr) = (segment.ecn == Ecn::Ce, segment.flags & flags::CWR != 0);
         if let (true, Some(message)) = (ce, state.messages.front_mut()) {
-            message.marked += 1;
+            message.marked += u64::from(segments);
         }
-        let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
+        let plan = state.receiver.on_segments(now, offset, segment.payload, segments, ce, cwr);
         // The difference is correct even if the 32-bit clock has wrapped around in between.
         let one_way_ns = segment.timing.map(|sent_ns| (arrived.nanos() as u32).wrapping_sub(sent_ns));
         let before = std::mem::replace(&mut state.one_way_ns, one_way_ns);
@@ -503,6 +510,9 @@ impl Network {
         }
         // The FIN takes a sequence number, but is not part of the stream.
         let ack = ack.min(state.sender.snd_nxt());
+        if self.transport.stack.window_autotuning {
+            state.sender.hear_window(ack, u64::from(segment.window) << WINDOW_SCALE);
+        }
         let ece = segment.flags & flags::ECE != 0;
         let one_way = segment.timing.map(|one_way_ns| Duration::from_nanos(one_way_ns.into()));
         if let Some(rtt) = state.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece, one_way }) {
@@ -628,8 +638,8 @@ impl Network {
 }
 
 /// A window as a header has it, scaled and limited to 16 bits.
-fn advertised(window_bytes: u64) -> u16 {
-    (window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16
+pub(super) fn advertised(window_bytes: u64) -> u16 {
+    (window_bytes.min(MAX_ADVERTISED) >> WINDOW_SCALE) as u16
 }
 
 fn record(message: &Message, sender: &Sender, delivered_bytes: u64) -> FlowRecord {

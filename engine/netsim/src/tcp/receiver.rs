@@ -3,6 +3,8 @@
 
 use marklab_units::{Duration, Time};
 
+use super::autotuning::{Autotuning, AutotuningConfig, Held};
+
 /// How congestion marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EchoMode {
@@ -31,6 +33,8 @@ pub struct ReceiverConfig {
     pub dsack: bool,
     /// Whether a mark counts only on a segment above the last marked one ([`super::stack::Stack::rising_marks`]).
     pub rising_marks: bool,
+    /// What bounds the window, if it is tuned ([`super::stack::Stack::window_autotuning`]).
+    pub autotuning: Option<AutotuningConfig>,
 }
 
 /// Selective acknowledgements to report: the first `len` of `blocks`, the most recent first (RFC 2018). A range that
@@ -80,6 +84,8 @@ pub struct Receiver {
     quick: u32,
     /// The range of the latest segment, if it had arrived before.
     duplicate: Option<(u64, u64)>,
+    /// The window, if it is tuned. Seldom used, and therefore not here.
+    autotuning: Option<Box<Autotuning>>,
 }
 
 impl Receiver {
@@ -93,8 +99,10 @@ impl Receiver {
             echo: false,
             marked: 0,
             deadline: None,
-            quick: config.quick_acks,
+            // A window that grows ends the delay of acknowledgements itself.
+            quick: if config.autotuning.is_some() { config.quick_acks.min(MAX_QUICK_ACKS) } else { config.quick_acks },
             duplicate: None,
+            autotuning: config.autotuning.map(|config| Box::new(Autotuning::new(config))),
         }
     }
 
@@ -113,6 +121,49 @@ impl Receiver {
         self.deadline
     }
 
+    /// Bounds a window that is tuned, before any data arrive, unless the bound is 0. Returns the first window.
+    pub fn limit_window(&mut self, limit: u64) -> Option<u64> {
+        let config = self.config.autotuning.as_mut()?;
+        if limit > 0 {
+            config.limit = limit;
+        }
+        let tuned = Autotuning::new(*config);
+        let first = tuned.advertised();
+        self.autotuning = Some(Box::new(tuned));
+        Some(first)
+    }
+
+    /// The window to advertise now, if it is tuned.
+    pub fn select_window(&mut self) -> Option<u64> {
+        self.autotuning.is_some().then(|| self.select_tuned_window())
+    }
+
+    #[cold]
+    fn select_tuned_window(&mut self) -> u64 {
+        let held = self.held();
+        self.autotuning.as_mut().map_or(0, |window| window.select_window(&held))
+    }
+
+    /// Tunes the window after a segment up to `end`, if it brought new data.
+    #[cold]
+    fn tune_window(&mut self, now: Time, len: u32, end: u64, in_order: bool) {
+        let held = self.held();
+        let Some(window) = &mut self.autotuning else { return };
+        if in_order || end > held.rcv_nxt {
+            let grows = window.on_data(now, len, in_order.then_some(end), &held);
+            // `tcp_grow_window` sets the lowest bit.
+            if grows && self.config.quick_acks > 0 {
+                self.quick |= 1;
+            }
+        }
+    }
+
+    fn held(&self) -> Held {
+        let waiting = self.islands.iter().map(|&(start, end)| end - start).sum();
+        let last = self.islands.iter().map(|&(_, end)| end).max();
+        Held { rcv_nxt: self.rcv_nxt, waiting, span: last.map_or(0, |end| end - self.rcv_nxt) }
+    }
+
     /// The ranges to report with an acknowledgement.
     pub fn sack_blocks(&self) -> SackBlocks {
         let mut report = SackBlocks::default();
@@ -128,6 +179,13 @@ impl Receiver {
     /// Handles a segment of `len` bytes from `offset`. `ce` is congestion experienced; `cwr` is the sender's signal
     /// that it reduced its window.
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
+        self.on_segments(now, offset, len, 1, ce, cwr)
+    }
+
+    /// Handles this many segments of `len` bytes in all that a NIC has merged: one acknowledgement is for all of them.
+    // Inlined, so that its arguments and its result are not copied.
+    #[inline(always)]
+    pub fn on_segments(&mut self, now: Time, offset: u64, len: u32, segments: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
         let ce = ce && (offset > self.marked || !self.config.rising_marks);
@@ -161,7 +219,10 @@ impl Receiver {
             self.note_duplicate(offset, offset + u64::from(len));
         }
         let in_order = self.take(offset, offset + u64::from(len));
-        self.pending += 1;
+        if self.autotuning.is_some() {
+            self.tune_window(now, len, offset + u64::from(len), in_order);
+        }
+        self.pending += segments;
         // A segment out of order, one that fills a gap, or a duplicate is acknowledged at once (RFC 5681 section 4.2).
         if changed || !in_order || had_islands || self.quick > 0 || self.pending >= self.config.ack_every {
             plan.now = Some(self.acknowledge());
@@ -245,11 +306,26 @@ mod tests {
             quick_acks: 0,
             dsack: false,
             rising_marks: false,
+            autotuning: None,
         })
     }
 
     fn now() -> Time {
         Time::from_nanos(1000)
+    }
+
+    #[test]
+    fn acknowledgements_are_not_delayed_while_a_tuned_window_grows() {
+        // Nine segments grow it to 81,408 bytes; the 16 acknowledgements of a new connection follow.
+        for (quick_acks, at_once) in [(0, 0), (300, 25)] {
+            let config = receiver(EchoMode::None, 2).config;
+            let autotuning = Some(AutotuningConfig { mss: 1000, limit: 1 << 20 });
+            let mut receiver = Receiver::new(ReceiverConfig { quick_acks, autotuning, ..config });
+            let acked = |number: u64| receiver.on_segment(now(), 1000 * number, 1000, false, false).now.is_some();
+            let acked: Vec<bool> = (0..60).map(acked).collect();
+            let delayed = acked.iter().position(|&acked| !acked);
+            assert_eq!(delayed, Some(at_once), "{acked:?}");
+        }
     }
 
     #[test]

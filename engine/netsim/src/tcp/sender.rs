@@ -194,6 +194,25 @@ impl PacingRate {
     }
 }
 
+/// When the next segment may leave, with Linux's names (`tcp_update_skb_after_send`). See [`Stack::pacing`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Pacer {
+    /// Bytes per second; 0 until a round trip was measured.
+    rate: u64,
+    /// Linux's `tcp_wstamp_ns`.
+    departure: Time,
+    /// How long the sender has waited beyond its departure time: what it has not yet got back.
+    credit_ns: u64,
+    /// Bytes of a large segment that do not yet count in the departure time.
+    bytes: u32,
+    /// Segments sent, up to [`UNPACED_SEGMENTS`].
+    segments: u8,
+    /// Whether a segment, or a large one, begins next.
+    begins: bool,
+    /// Whether data wait for the departure time.
+    holds: bool,
+}
+
 /// What an acknowledgement brought, for the steps that follow.
 #[derive(Clone, Copy)]
 struct News<'a> {
@@ -208,8 +227,10 @@ struct News<'a> {
     after_timeout: bool,
 }
 
+/// So many segments leave before Linux paces: the last of them moves the departure time.
+const UNPACED_SEGMENTS: u8 = 10;
 /// Memory that Linux counts for a frame, in percent of its bytes: 2,304 bytes for a full one.
-const TRUESIZE_PERCENT: u64 = 152;
+pub(super) const TRUESIZE_PERCENT: u64 = 152;
 /// `net.ipv4.tcp_tso_win_divisor` and `tcp_tso_rtt_log` of Linux, and the size of its largest segment.
 const TSO_WIN_DIVISOR: u64 = 3;
 const TSO_RTT_LOG: u32 = 9;
@@ -250,6 +271,7 @@ pub struct Sender {
     pacing_rate: Option<PacingRate>,
     /// A shortest round trip, and the bytes that it adds to a large segment.
     near: (Duration, u64),
+    pacer: Pacer,
     /// [`Stack::kernel_ms`].
     kernel_ms: Duration,
     /// Whether the next new segment carries CWR.
@@ -286,6 +308,7 @@ impl Sender {
             probe_pending: false,
             pacing_rate: None,
             near: (Duration::ZERO, GSO_BYTES),
+            pacer: Pacer::default(),
             kernel_ms: config.stack.kernel_ms(),
             cwr: false,
             answered: None,
@@ -336,9 +359,10 @@ impl Sender {
         &self.rtt
     }
 
-    /// When [`Sender::on_timeout`] is due, unless acknowledgements arrive before.
+    /// When [`Sender::on_timeout`] is due, unless acknowledgements arrive before. With pacing, it may be a departure time.
     pub fn deadline(&self) -> Option<Time> {
-        self.timer.map(|(_, time)| time)
+        let timer = self.timer.map(|(_, time)| time);
+        if self.pacer.holds { timer.into_iter().chain([self.pacer.departure]).min() } else { timer }
     }
 
     /// First unacknowledged byte.
@@ -373,6 +397,10 @@ impl Sender {
         if self.probe.is_some_and(|probe| !probe.sent) {
             return self.next_probe(now);
         }
+        if self.config.stack.pacing && self.is_held(now) {
+            self.end_burst(now);
+            return None;
+        }
         let outgoing = match self.frto {
             Frto::New => self.next_of_frto(now),
             // Lost segments go first.
@@ -397,6 +425,57 @@ impl Sender {
             self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         }
         self.probe_pending = true;
+        if self.config.stack.pacing {
+            self.pace(now, len);
+        }
+    }
+
+    // Pacing
+
+    /// Whether data wait for their departure time: Linux's `tcp_pacing_check`. Within a large segment nothing waits.
+    #[inline(never)]
+    fn is_held(&mut self, now: Time) -> bool {
+        let lost = self.board.has_lost();
+        if self.burst > 0 && !lost {
+            return false;
+        }
+        self.pacer.begins = true;
+        let sendable = |len| self.fits(self.snd_nxt, self.board.weight(len));
+        self.pacer.holds = self.pacer.departure > now && (lost || self.new_len().is_some_and(sendable));
+        self.pacer.holds
+    }
+
+    /// A segment of `len` bytes leaves: Linux's `tcp_update_skb_after_send`.
+    #[inline(never)]
+    fn pace(&mut self, now: Time, len: u32) {
+        if self.pacer.rate == 0 {
+            self.pacer.rate = self.bytes_per_s();
+        }
+        let pacer = &mut self.pacer;
+        if std::mem::take(&mut pacer.begins) {
+            pacer.credit_ns = now.since(pacer.departure).nanos();
+            pacer.departure = pacer.departure.max(now);
+            pacer.bytes = 0;
+        }
+        pacer.bytes += len;
+        pacer.segments = (pacer.segments + 1).min(UNPACED_SEGMENTS);
+        if pacer.rate == 0 || pacer.segments < UNPACED_SEGMENTS {
+            return;
+        }
+        let len_ns = u64::from(std::mem::take(&mut pacer.bytes)) * 1_000_000_000 / pacer.rate;
+        let back = (len_ns / 2).min(pacer.credit_ns);
+        pacer.credit_ns -= back;
+        pacer.departure += Duration::from_nanos(len_ns - back);
+    }
+
+    /// Linux's `tcp_update_pacing_rate`, in bytes per second; 0 before the first round trip is measured.
+    fn bytes_per_s(&self) -> u64 {
+        let Window { cwnd, ssthresh, mss, .. } = self.window;
+        let Some(srtt) = self.rtt.srtt() else { return 0 };
+        let percent = if cwnd / mss < ssthresh / mss / 2 { 200 } else { 120 };
+        let packets_out = self.board.len() as u64 * mss;
+        let rate = cwnd.max(packets_out).saturating_mul(percent * (1_000_000_000 / 100)) / srtt.nanos().max(1);
+        rate.max(1)
     }
 
     /// A window that was idle for longer than a timeout begins again (see [`IdleRestart`]).
@@ -508,7 +587,8 @@ impl Sender {
         let Some(head) = self.board.head_sent() else { return false };
         let late = now.since(head).nanos() < self.rtt.srtt().unwrap_or_default().nanos() / 2;
         let more = self.written - self.snd_nxt > self.window.mss;
-        !late && more && !self.is_repairing() && now.since(self.last_sent) <= self.kernel_ms
+        let stamp = self.last_sent.max(self.pacer.departure);
+        !late && more && !self.is_repairing() && now.since(stamp) <= self.kernel_ms
     }
 
     /// Whether a NIC that has so many bytes of this connection takes more (see [`Stack::small_queues`]).
@@ -727,6 +807,9 @@ impl Sender {
         self.set_timer(&news, &losses);
         if self.config.stack.tso_defer || self.config.stack.small_queues {
             self.pacing_rate = Some(self.present_rate());
+        }
+        if self.config.stack.pacing {
+            self.pacer.rate = self.bytes_per_s();
         }
         if let Some(rtt) = rtt {
             self.stats.rtt_samples += 1;
@@ -951,8 +1034,11 @@ impl Sender {
 
     // Losses after a timeout
 
-    /// The deadline has passed. The caller asks for segments next.
+    /// The deadline has passed. The caller asks for segments next. If it was a departure time, nothing else happens.
     pub fn on_timeout(&mut self, now: Time) {
+        if std::mem::take(&mut self.pacer.holds) && self.timer.is_none_or(|(_, time)| time > now) {
+            return;
+        }
         match self.timer.take() {
             Some((Timer::Probe, _)) if self.probe.is_none() => {
                 self.probe = Some(Probe { high_seq: self.snd_nxt, retransmission: false, sent: false });
@@ -1126,6 +1212,10 @@ impl Sender {
         let retransmission = outgoing.retransmission;
         self.probe = Some(Probe { high_seq: self.snd_nxt, retransmission, sent: true });
         self.last_sent = now;
+        if self.config.stack.pacing {
+            self.pacer.begins = true;
+            self.pace(now, outgoing.len);
+        }
         self.timer = Some((Timer::Rto, now + self.rtt.rto()));
         Some(outgoing)
     }
@@ -1203,6 +1293,13 @@ impl Sender {
             if self.config.stack.growth == Growth::Acks {
                 self.window.cwnd = self.window.cwnd.min(receive_window);
             }
+        }
+    }
+
+    /// The receiver's window as an acknowledgement has it: Linux's `tcp_may_update_window`.
+    pub fn hear_window(&mut self, ack: u64, receive_window: u64) {
+        if ack > self.snd_una || (ack == self.snd_una && receive_window > self.config.receive_window) {
+            self.config.receive_window = receive_window;
         }
     }
 
@@ -1329,6 +1426,97 @@ mod tests {
         assert!(acknowledged(true, 1_000_000).may_queue(2_000)); // two segments at least
         assert!(!acknowledged(true, 1_000_000).may_queue(2_001));
         assert!(acknowledged(false, 1_000_000).may_queue(1 << 30));
+    }
+
+    /// A sender that paces, with a round trip of 1 ms and a window of `cwnd` segments.
+    fn paced(cwnd: u64, ssthresh: u64, stack: Stack) -> Sender {
+        let config = sender(Reno).config;
+        let mut sender = Sender::new(SenderConfig { stack: Stack { pacing: true, ..stack }, ..config }, Box::new(Reno));
+        sender.rtt_mut().sample(Duration::from_micros(1000));
+        (sender.window.cwnd, sender.window.ssthresh) = (cwnd * 1000, ssthresh * 1000);
+        sender.write(1_000_000);
+        sender
+    }
+
+    fn ns(ns: u64) -> Time {
+        Time::from_nanos(ns)
+    }
+
+    #[test]
+    fn the_pacing_rate_is_twice_the_window_a_round_trip_below_half_of_ssthresh_and_a_fifth_more_above() {
+        for (ssthresh, percent) in [(39, 120), (40, 120), (41, 120), (42, 200), (43, 200)] {
+            // tcp_update_pacing_rate: mss * cwnd / srtt in percent. 20 segments in 1 ms are 20 MB/s.
+            assert_eq!(paced(20, ssthresh, Stack::default()).bytes_per_s(), 20_000_000 * percent / 100);
+        }
+        // `clock_dilation` does not change the rate: the network's clock counts.
+        let dilated = Stack { clock_dilation: 1000, ..Stack::default() };
+        assert_eq!(paced(20, 42, dilated).bytes_per_s(), 40_000_000);
+        let mut first = paced(20, 40, Stack::default());
+        first.rtt = RttEstimator::new(first.config.rto);
+        assert_eq!(first.bytes_per_s(), 0);
+    }
+
+    #[test]
+    fn nothing_is_paced_before_ten_segments_and_then_each_leaves_at_its_time() {
+        let mut sender = paced(20, 40, Stack::default());
+        // The tenth is the first to move the departure time: by 1,000 bytes at 24 MB/s.
+        assert_eq!(send_all(&mut sender, ns(0)).len(), 10);
+        assert_eq!(sender.deadline(), Some(ns(41_666)));
+        for (time, sent) in [(41_665, 0), (41_666, 1), (41_667, 0), (83_331, 0), (83_332, 1)] {
+            sender.on_timeout(ns(time));
+            assert_eq!(send_all(&mut sender, ns(time)).len(), sent, "{time}");
+        }
+        assert_eq!((sender.stats.timeouts, sender.state()), (0, CaState::Open));
+    }
+
+    #[test]
+    fn a_sender_gets_back_at_most_half_of_a_segment_that_left_late() {
+        // len_ns -= min(len_ns / 2, credit), of 41,666 ns.
+        for (late, moves) in [(0, 41_666), (1, 41_665), (20_832, 20_834), (20_833, 20_833), (20_834, 20_833)] {
+            let mut sender = paced(20, 40, Stack::default());
+            send_all(&mut sender, ns(0));
+            let now = 41_666 + late;
+            assert_eq!(send_all(&mut sender, ns(now)).len(), 1);
+            assert_eq!(sender.deadline(), Some(ns(now + moves)), "{late} ns late");
+        }
+    }
+
+    #[test]
+    fn no_departure_time_is_awaited_without_data_or_room_and_a_timeout_is_still_one() {
+        let mut sender = paced(10, 40, Stack::default());
+        send_all(&mut sender, ns(0));
+        assert_eq!(sender.deadline(), sender.timer.map(|(_, time)| time)); // the window is full
+        let mut sender = paced(20, 40, Stack::default());
+        send_all(&mut sender, ns(0));
+        sender.on_timeout(at(3000));
+        assert_eq!(sender.stats.timeouts, 1); // it was due as well
+        let mut sender = paced(20, 40, Stack::default());
+        sender.written = 10_000;
+        send_all(&mut sender, ns(0));
+        assert_eq!(sender.deadline(), sender.timer.map(|(_, time)| time)); // nothing is left to send
+    }
+
+    #[test]
+    fn retransmissions_are_paced() {
+        let mut sender = paced(20, 40, Stack::default());
+        send_all(&mut sender, ns(0));
+        ack(&mut sender, at(30), 0, &[(2, 9)], false);
+        assert_eq!(send_all(&mut sender, ns(41_665)), [0u64; 0]);
+        assert_eq!(send_all(&mut sender, ns(41_666)), [0]);
+        assert!(sender.deadline() > Some(ns(41_666)) && sender.deadline() < Some(at(1000)));
+    }
+
+    #[test]
+    fn a_large_segment_leaves_at_once_and_the_next_waits_for_all_of_it() {
+        let mut sender = paced(40, 60, Stack { tso_defer: true, clock_dilation: 4, ..Stack::default() });
+        // 48 MB/s; `tcp_tso_autosize` is at its most on a path this short: all that the window has room for.
+        let sent = send_all(&mut sender, ns(0)).len() as u64;
+        assert!(sent > 10, "{sent}");
+        let rate = 48_000_000;
+        assert_eq!(sender.pacer.rate, rate);
+        // The whole segment counts, also what left before the tenth. Each division rounds down.
+        let whole = sent * 1_000_000_000_000 / rate;
+        assert!((whole - sent..=whole).contains(&sender.pacer.departure.nanos()));
     }
 
     #[test]

@@ -59,6 +59,17 @@ pub struct Stack {
     pub tso_defer: bool,
     /// Whether a NIC has at most what the sender's rate sends in 1 ms, as Linux has it (`tcp_small_queue_check`).
     pub small_queues: bool,
+    /// Whether segments leave at Linux's pacing rate, 1.2 or 2 windows in a round trip (`tcp_update_pacing_rate`). With
+    /// `tso_defer`, a large segment leaves at once, and the next one waits.
+    pub pacing: bool,
+    /// Segments that a receiver's NIC merges into one at most, as Linux's GRO does (`tcp_gro_receive`); 0 and 1 are none.
+    pub gro_segments: u32,
+    /// How long the first of them waits for others at most, in ns, as `gro_flush_timeout` of Linux's NICs says.
+    pub gro_timeout_ns: u64,
+    /// Whether the receive window begins at 64 KiB and follows what arrives, as in Linux (`tcp_rcv_space_adjust`,
+    /// `tcp_grow_window`), up to the transport's. Acknowledgements are then not delayed while it grows, instead of the
+    /// first [`Stack::quick_acks`].
+    pub window_autotuning: bool,
     /// How many times slower than Linux's clock the network runs: what Linux counts in milliseconds is so much shorter.
     pub clock_dilation: u32,
     /// Whether an echo counts that was under way when a reduction for losses began, once that is over. RFC 3168 section
@@ -72,6 +83,11 @@ impl Stack {
     /// What lasts 1 ms on Linux's clock.
     pub fn kernel_ms(&self) -> Duration {
         Duration::from_nanos(1_000_000 / u64::from(self.clock_dilation.max(1)))
+    }
+
+    /// Whether a receiver's NIC merges segments.
+    pub fn merges(&self) -> bool {
+        self.gro_segments > 1
     }
 
     /// Time from the first SYN until the last of `attempts` SYNs times out, in initial timeouts.
@@ -98,6 +114,8 @@ impl Stack {
     }
 }
 
+/// Most segments that [`Stack::gro_segments`] allows: 44 of 1,460 bytes are what Linux merges in 64 KiB.
+pub const MAX_GRO_SEGMENTS: u32 = 44;
 /// `net.ipv4.tcp_syn_linear_timeouts` of Linux.
 const LINEAR_SYN_TIMEOUTS: u32 = 4;
 
@@ -138,6 +156,10 @@ impl Default for Stack {
             dsack: false,
             tso_defer: false,
             small_queues: false,
+            pacing: false,
+            gro_segments: 0,
+            gro_timeout_ns: 0,
+            window_autotuning: false,
             clock_dilation: 1,
             repeated_echo: false,
             syn_timeouts: SynTimeouts::default(),

@@ -123,3 +123,24 @@ fn a_timeout_of_a_minute_is_the_longest() {
     assert!(refused(minute + 1, MS));
     assert!(refused(MS, minute + 1));
 }
+
+/// Gaps between the departures of a flow's data in ns, behind the ten segments that are not held.
+fn gaps(pacing: bool) -> Vec<u64> {
+    let mut config = star(&[(GBPS, MS); 2], QueueLimit::Packets(100), Control::Reno);
+    config.transport.stack.pacing = pacing;
+    let path = capture_host(&mut config, 0, if pacing { "hosts-paced" } else { "hosts-unpaced" });
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 40 * MSS)]);
+    assert!(outcome.flows[0].fct.is_some());
+    assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.retransmissions), (0, 0));
+    let frames = pcap::read(&path);
+    let sent: Vec<u64> = frames.iter().filter(|frame| frame.src == ip(0)).map(|frame| frame.time_ns).collect();
+    sent[9..40].windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// Two windows of at most 40 segments leave in a round trip of 4 ms: one each 50 us, and half of that after a late one.
+/// Without pacing each acknowledgement lets two segments go in slow start, which leave 12 us apart.
+#[test]
+fn a_paced_flow_spreads_its_segments() {
+    assert!(gaps(false).into_iter().any(|gap| gap < 13_000));
+    assert!(gaps(true).into_iter().all(|gap| gap >= 25_000), "{:?}", gaps(true));
+}
