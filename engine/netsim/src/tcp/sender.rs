@@ -263,8 +263,10 @@ pub struct Sender {
     /// Whether a recovery began, so that the first lost segment leaves whatever is in flight (RFC 6675 section 5, step
     /// 4.3).
     fast_retransmit: bool,
-    /// Segments that may leave before the next look at [`Stack::tso_defer`].
-    burst: u64,
+    /// What may leave before the next look at [`Stack::tso_defer`].
+    burst_bytes: u64,
+    /// The largest segment on a short path.
+    largest_bytes: u64,
     /// Whether segments have left since a probe of the tail was last scheduled.
     probe_pending: bool,
     /// `None` before the first acknowledgement of data.
@@ -304,7 +306,8 @@ impl Sender {
             snd_nxt: 0,
             written: 0,
             fast_retransmit: false,
-            burst: 0,
+            burst_bytes: 0,
+            largest_bytes: (GSO_BYTES / u64::from(config.mss)).max(2) * u64::from(config.mss),
             probe_pending: false,
             pacing_rate: None,
             near: (Duration::ZERO, GSO_BYTES),
@@ -436,7 +439,7 @@ impl Sender {
     #[inline(never)]
     fn is_held(&mut self, now: Time) -> bool {
         let lost = self.board.has_lost();
-        if self.burst > 0 && !lost {
+        if self.burst_bytes >= self.window.mss && !lost {
             return false;
         }
         self.pacer.begins = true;
@@ -549,10 +552,10 @@ impl Sender {
             return None;
         }
         if self.config.stack.tso_defer {
-            if self.burst == 0 && self.is_deferred(now) {
+            if self.burst_bytes < self.window.mss && self.is_deferred(now) {
                 return None;
             }
-            self.burst -= 1;
+            self.burst_bytes -= self.window.mss;
         }
         Some(self.send_new(now, len))
     }
@@ -567,11 +570,7 @@ impl Sender {
         let room = sendable.min(receivable);
         let defers = self.may_defer(now) && room < cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR;
         // A large segment has at least two whatever the rate, so that it matters only beyond.
-        if !defers && room <= 2 * mss {
-            self.burst = if room == 2 * mss { 2 } else { 1 };
-            return false;
-        }
-        let most = self.tso_bytes();
+        let most = if defers || room > 2 * mss { self.tso_bytes() } else { 2 * mss };
         if defers && room < most {
             if sendable < receivable && sendable <= (self.written - self.snd_nxt).min(GSO_BYTES) {
                 self.usage.pending = false;
@@ -579,7 +578,7 @@ impl Sender {
             }
             return true;
         }
-        self.burst = (room.min(most) / mss).max(1);
+        self.burst_bytes = room.min(most).max(mss);
         false
     }
 
@@ -621,7 +620,10 @@ impl Sender {
             self.near = (min_rtt, self.near_bytes(min_rtt));
         }
         let (mss, near) = (self.window.mss, self.near.1);
-        let bytes = if near < GSO_BYTES { near + byte_ns_per_ms / srtt_ns } else { near };
+        if near >= GSO_BYTES {
+            return self.largest_bytes;
+        }
+        let bytes = near + byte_ns_per_ms / srtt_ns;
         (bytes.min(GSO_BYTES) / mss).max(2) * mss
     }
 
@@ -782,7 +784,7 @@ impl Sender {
             return None; // for data never sent, or overtaken by a later acknowledgement
         }
         let full = self.board.pipe() + self.window.mss > self.window.cwnd;
-        self.burst = 0;
+        self.burst_bytes = 0;
         let acked = event.ack - self.snd_una;
         self.snd_una = event.ack;
         let min_rtt = self.rtt.minimum().unwrap_or_default();
