@@ -53,6 +53,10 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start a long run, and wait until it has begun."""
     process = subprocess.Popen(
         [
+            # Under nohup, children of these tests would inherit that SIGHUP is ignored, which a run respects. Not by
+            # `preexec_fn`: gRPC, which other tests have loaded, may then print errors between fork and exec.
+            "env",
+            "--default-signal=HUP",
             sys.executable,
             ENTRY,
             "-s",
@@ -68,8 +72,6 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Under nohup, children of these tests would inherit that SIGHUP is ignored, which a run respects.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
     )
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("out/.*.tmp")):
