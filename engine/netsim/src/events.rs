@@ -8,6 +8,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::black_box;
+use std::mem::ManuallyDrop;
 
 use marklab_units::Time;
 
@@ -20,10 +22,12 @@ const WORDS: usize = 64 * TOP;
 const TOP: usize = 4;
 /// No event.
 const NONE: u32 = u32::MAX;
+/// No slot.
+const NOWHERE: u64 = u64::MAX;
 
-/// An event in a slot's list, or a free place.
+/// An event in a slot's list or in the heap, or a free place.
 #[derive(Debug)]
-struct Near<E> {
+struct Place<E> {
     time: Time,
     event: Option<E>,
     /// The next event in the list.
@@ -37,59 +41,36 @@ struct Near<E> {
 pub(crate) struct EventQueue<E> {
     /// Number of the current slot, counted from time 0. No event lies before it.
     cursor: u64,
-    /// Events in lists; free places are chained from `free`.
-    near: Vec<Near<E>>,
+    /// Number of the first slot that is not empty, found before it is needed; [`NOWHERE`] if all are empty.
+    ahead: u64,
+    /// All events; free places are chained from `free`.
+    places: Vec<Place<E>>,
     free: u32,
     /// First event of each slot's list.
     firsts: Box<[u32; SLOTS]>,
     /// Non-empty slots, and non-zero words of this bitmap.
     slots: [u64; WORDS],
     words: [u64; TOP],
-    far: BinaryHeap<Reverse<Far<E>>>,
-    /// Slot of the first event in `far`, or the largest number if `far` is empty.
+    /// Far events: time, number among all that were far, and place. At the same time, they keep the order of numbers.
+    far: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    /// Slot of the first event in `far`; [`NOWHERE`] if there is none.
     far_slot: u64,
     /// Events that were added to `far`.
     added: u64,
-}
-
-/// An event in the heap. Events at the same time keep the order in which they were added.
-#[derive(Debug)]
-struct Far<E> {
-    key: (Time, u64),
-    event: E,
-}
-
-impl<E> PartialEq for Far<E> {
-    fn eq(&self, other: &Far<E>) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<E> Eq for Far<E> {}
-
-impl<E> PartialOrd for Far<E> {
-    fn partial_cmp(&self, other: &Far<E>) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Far<E> {
-    fn cmp(&self, other: &Far<E>) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
-    }
 }
 
 impl<E> Default for EventQueue<E> {
     fn default() -> EventQueue<E> {
         EventQueue {
             cursor: 0,
-            near: Vec::new(),
+            ahead: NOWHERE,
+            places: Vec::new(),
             free: NONE,
             firsts: Box::new([NONE; SLOTS]),
             slots: [0; WORDS],
             words: [0; TOP],
             far: BinaryHeap::new(),
-            far_slot: u64::MAX,
+            far_slot: NOWHERE,
             added: 0,
         }
     }
@@ -105,42 +86,57 @@ impl<E> EventQueue<E> {
     /// # Panics
     ///
     /// If it is earlier than the slot of the event taken last.
-    // Inlined, and the rare parts apart: the usual one is then short, and saves few registers.
+    // Inlined, and without a way to drop the event: so its parts go from registers to their place. In memory between, they
+    // would be read as a whole directly after they were written one by one, which a processor can only do slowly.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, event: E) {
+        let event = ManuallyDrop::new(event);
         assert!(slot_of(time) >= self.cursor, "an event in the past");
+        if self.free == NONE {
+            self.grow();
+        }
+        let at = self.free;
+        let place = &mut self.places[at as usize];
+        self.free = place.next;
+        debug_assert!(place.event.is_none(), "a free place holds nothing");
+        std::mem::forget(place.event.replace(ManuallyDrop::into_inner(event)));
         if slot_of(time) < self.cursor + SLOTS as u64 {
-            self.link(time, event);
+            self.link(at, time);
         } else {
-            self.push_far(time, event);
+            self.link_far(at, time);
         }
     }
 
     #[inline(never)]
-    fn push_far(&mut self, time: Time, event: E) {
-        self.far.push(Reverse(Far { key: (time, self.added), event }));
+    fn link_far(&mut self, at: u32, time: Time) {
+        self.far.push(Reverse((time, self.added, at)));
         self.added += 1;
         self.far_slot = self.far_slot.min(slot_of(time));
+    }
+
+    /// Makes a free place.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.free = self.places.len() as u32;
+        self.places.push(Place { time: Time::ZERO, event: None, next: NONE, last: NONE });
     }
 
     /// Takes the next event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
-        let slot = match self.next_slot() {
-            Some(slot) => {
-                self.cursor += (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64;
-                slot
-            }
-            None => {
-                self.cursor = slot_of(self.far.peek()?.0.key.0);
-                self.cursor as usize % SLOTS
-            }
-        };
-        if self.far_slot < self.cursor + SLOTS as u64 {
+        if self.ahead == NOWHERE {
+            self.cursor = slot_of(self.far.peek()?.0.0);
             self.fetch_far();
+        } else {
+            self.cursor = self.ahead;
+            if self.far_slot < self.cursor + SLOTS as u64 {
+                self.fetch_far();
+            }
         }
+        let slot = self.cursor as usize % SLOTS;
         let first = self.firsts[slot];
-        let taken = &mut self.near[first as usize];
+        let taken = &mut self.places[first as usize];
         let (time, event, last) = (taken.time, taken.event.take(), taken.last);
         let next = std::mem::replace(&mut taken.next, self.free);
         self.free = first;
@@ -150,8 +146,15 @@ impl<E> EventQueue<E> {
             if self.slots[slot / 64] == 0 {
                 self.words[slot / 64 / 64] &= !(1 << (slot / 64 % 64));
             }
+            self.ahead = self
+                .next_slot()
+                .map_or(NOWHERE, |slot| self.cursor + (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64);
+            // So a processor fetches it while the caller handles the present event.
+            if let Some(ahead) = self.places.get(self.firsts[self.ahead as usize % SLOTS] as usize) {
+                black_box(ahead.time);
+            }
         } else {
-            self.near[next as usize].last = last;
+            self.places[next as usize].last = last;
         }
         event.map(|event| (time, event))
     }
@@ -160,40 +163,36 @@ impl<E> EventQueue<E> {
     /// moves on, so that a new event in a list comes after all events that were added before it.
     #[cold]
     fn fetch_far(&mut self) {
-        let first_slot = |queue: &EventQueue<E>| queue.far.peek().map_or(u64::MAX, |first| slot_of(first.0.key.0));
+        let first_slot = |queue: &EventQueue<E>| queue.far.peek().map_or(NOWHERE, |first| slot_of(first.0.0));
         while first_slot(self) < self.cursor + SLOTS as u64 {
-            if let Some(Reverse(Far { key: (time, _), event })) = self.far.pop() {
-                self.link(time, event);
+            if let Some(Reverse((time, _, at))) = self.far.pop() {
+                self.link(at, time);
             }
         }
         self.far_slot = first_slot(self);
     }
 
-    /// Puts an event into the list of its slot, behind all events that are not later.
-    // Without a panic, before which it would have to save what to drop.
+    /// Puts the event `at` into the list of its slot, behind all events that are not later.
     #[inline(never)]
-    fn link(&mut self, time: Time, event: E) {
-        let at = self.free;
-        let Some(place) = self.near.get_mut(at as usize) else { return self.link_in_new_place(time, event) };
-        self.free = place.next;
-        debug_assert!(place.event.is_none(), "a free place holds nothing");
-        std::mem::forget(place.event.replace(event));
+    fn link(&mut self, at: u32, time: Time) {
+        let place = &mut self.places[at as usize];
         (place.time, place.next, place.last) = (time, NONE, at);
-
+        self.ahead = self.ahead.min(slot_of(time));
         let slot = slot_of(time) as usize % SLOTS;
-        let first = self.firsts[slot];
-        if first != NONE {
-            return self.link_in_list(slot, first, at, time);
+        // The bitmap is small enough to be near; the list may not be.
+        if self.slots[slot / 64] & 1 << (slot % 64) != 0 {
+            return self.link_in_list(slot, at, time);
         }
         self.firsts[slot] = at;
         self.slots[slot / 64] |= 1 << (slot % 64);
         self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
     }
 
-    /// Puts the event `at` into the list of a slot that has a `first` event.
+    /// Puts the event `at` into the list of a slot that has events.
     #[inline(never)]
-    fn link_in_list(&mut self, slot: usize, first: u32, at: u32, time: Time) {
-        let near = &mut self.near[..];
+    fn link_in_list(&mut self, slot: usize, at: u32, time: Time) {
+        let first = self.firsts[slot];
+        let near = &mut self.places[..];
         let last = near[first as usize].last;
         let mut before = last;
         if near[last as usize].time <= time {
@@ -209,16 +208,6 @@ impl<E> EventQueue<E> {
             }
         }
         near[at as usize].next = std::mem::replace(&mut near[before as usize].next, at);
-    }
-
-    /// [`EventQueue::link`] when no place is free.
-    #[cold]
-    #[inline(never)]
-    fn link_in_new_place(&mut self, time: Time, event: E) {
-        assert_eq!(self.free, NONE, "all other places exist");
-        self.free = self.near.len() as u32;
-        self.near.push(Near { time, event: None, next: NONE, last: NONE });
-        self.link(time, event);
     }
 
     /// The first non-empty slot from the cursor on, around the calendar.

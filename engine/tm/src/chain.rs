@@ -5,6 +5,8 @@
 //! with many ports would keep fetching cold memory. Here the place that was freed last is used next, whichever queue it
 //! belonged to. So no more memory is in use than the waiting items need.
 
+use std::mem::ManuallyDrop;
+
 /// End of a chain.
 const NONE: u32 = u32::MAX;
 
@@ -60,14 +62,19 @@ impl<T> Chains<T> {
     /// # Panics
     ///
     /// If there are more than 2^32 - 1 items in all chains.
-    // Without a panic, before which it would have to save what to drop.
+    // Without a way to drop the item: so its parts go from registers to their place. In memory between, they would be read
+    // as a whole directly after they were written one by one, which a processor can only do slowly.
     #[inline]
     pub fn push_back(&mut self, chain: &mut Chain, item: T) {
+        let item = ManuallyDrop::new(item);
+        if self.free == NONE {
+            self.grow();
+        }
         let at = self.free;
-        let Some(link) = self.links.get_mut(at as usize) else { return self.push_back_in_new_place(chain, item) };
+        let link = &mut self.links[at as usize];
         self.free = std::mem::replace(&mut link.next, NONE);
         debug_assert!(link.item.is_none(), "a free place holds nothing");
-        std::mem::forget(link.item.replace(item));
+        std::mem::forget(link.item.replace(ManuallyDrop::into_inner(item)));
         match self.links.get_mut(chain.last as usize) {
             Some(last) => last.next = at,
             None => chain.first = at,
@@ -76,14 +83,12 @@ impl<T> Chains<T> {
         chain.len += 1;
     }
 
-    /// [`Chains::push_back`] when no place is free.
+    /// Makes a free place.
     #[cold]
     #[inline(never)]
-    fn push_back_in_new_place(&mut self, chain: &mut Chain, item: T) {
-        assert_eq!(self.free, NONE, "all other places exist");
+    fn grow(&mut self) {
         self.free = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
         self.links.push(Link { item: None, next: NONE });
-        self.push_back(chain, item);
     }
 
     /// Takes the first item of a chain.
