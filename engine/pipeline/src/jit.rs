@@ -86,8 +86,8 @@ enum Deparser {
     /// Right in front of the payload: the deparser emits a fixed list of headers, so their total length is known
     /// before.
     InPlace,
-    /// A buffer of this many bytes, which grows if the deparser emits in a loop.
-    Buffer(usize),
+    /// A buffer, which grows if the deparser emits in a loop.
+    Buffer,
 }
 
 // SAFETY: after `compile` nothing changes the module. The code is only read and run, and has no state of its own.
@@ -152,16 +152,18 @@ impl Jit {
         };
         let stages = ids.map(|id| id.map(function));
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
-        let deparsers = Stage::ALL.map(|stage| deparser(program, stage));
+        let deparsers = Stage::ALL.map(|stage| deparser(program, stage, &mut referred));
         Ok(Jit { module: Some(module), stages, deparsers, referred, origin })
     }
 }
 
-fn deparser(program: &Program, stage: Stage) -> Deparser {
+fn deparser(program: &Program, stage: Stage, referred: &mut Referred) -> Deparser {
     let body = stage.deparser(program).map(|deparser| &program.blocks[deparser.index()].body);
     match body {
         Some(body) if data::plain_emits(program, body).is_none() => {
-            Deparser::Buffer(data::emit_capacity(program, body).unwrap_or(0))
+            let known = data::emit_capacity(program, body).unwrap_or(0);
+            referred.emitted_bytes = referred.emitted_bytes.max(known);
+            Deparser::Buffer
         }
         _ => Deparser::InPlace,
     }
@@ -197,19 +199,12 @@ impl Jit {
         }
     }
 
-    fn buffer(&self, stage: Stage) -> usize {
-        match self.deparsers[stage as usize] {
-            Deparser::InPlace => 0,
-            Deparser::Buffer(bytes) => bytes,
-        }
-    }
-
     /// Puts the output of a stage's deparser in front of the payload.
     #[inline(always)]
     fn put_front(&self, stage: Stage, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
         match self.deparsers[stage as usize] {
             Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),
-            Deparser::Buffer(_) => packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]),
+            Deparser::Buffer => packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]),
         }
     }
 }
@@ -217,20 +212,19 @@ impl Jit {
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
         self.origin.check(state, phv);
-        let buffer = self.buffer(stage);
-        let emitted = context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
+        let emitted = context::enter(state, packet, &self.referred, |context| self.stage(stage, context, phv));
         if let Some(emitted) = emitted {
             self.put_front(stage, state, packet, phv, emitted);
         }
     }
 
     // As the default implementation, but enters generated code's context only once.
-    fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
+    fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Field) -> bool {
         self.origin.check(state, phv);
         let mut kept = true;
-        let emitted = context::enter(state, packet, &self.referred, self.buffer(Stage::Deparse), |context| {
+        let emitted = context::enter(state, packet, &self.referred, |context| {
             self.stage(Stage::Egress, context, phv);
-            kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
+            kept = phv.get(egress_spec) != DROP_PORT;
             if kept {
                 self.stage(Stage::Deparse, context, phv);
             }

@@ -8,10 +8,12 @@
 //! A scalar takes the smallest of 1, 2, 4, 8 and 16 bytes that holds it, or whole 8-byte words if it is larger. It is
 //! little endian, and its unused bits are 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header
 //! stack starts at a multiple of 8, so that elements lie a constant number of bytes apart.
+//!
+//! The metadata of v1model that a switch sets for each packet lie at the same [`Standard`] places for all programs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use marklab_p4::ir::{Class, HeaderId, Program, Slot, SlotId, Stack};
+use marklab_p4::ir::{Arch, Class, HeaderId, Program, Slot, SlotId, Stack};
 use num_bigint::BigUint;
 
 /// A packet's state in a switch.
@@ -36,6 +38,99 @@ pub(crate) mod reserved {
     pub(crate) const ARRIVAL_BYTES: usize = 4;
     /// Bytes reserved.
     pub(crate) const SIZE: usize = 8;
+}
+
+/// A field of v1model's `standard_metadata`, with its own place in the state of every packet of a v1model program. If the
+/// program declares the field with this width, its slot has this place; then a switch writes it without knowing the
+/// program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standard {
+    name: &'static str,
+    /// Bits.
+    width: u32,
+    field: Field,
+}
+
+impl Standard {
+    /// `ingress_port`.
+    pub const INGRESS_PORT: Standard = Standard::new("ingress_port", 9, 8);
+    /// `egress_spec`.
+    pub const EGRESS_SPEC: Standard = Standard::new("egress_spec", 9, 10);
+    /// `egress_port`.
+    pub const EGRESS_PORT: Standard = Standard::new("egress_port", 9, 12);
+    /// `priority`.
+    pub const PRIORITY: Standard = Standard::new("priority", 3, 14);
+    /// `packet_length`.
+    pub const PACKET_LENGTH: Standard = Standard::new("packet_length", 32, 16);
+    /// `enq_qdepth`.
+    pub const ENQ_QDEPTH: Standard = Standard::new("enq_qdepth", 19, 20);
+    /// `deq_qdepth`.
+    pub const DEQ_QDEPTH: Standard = Standard::new("deq_qdepth", 19, 24);
+    /// `enq_timestamp`.
+    pub const ENQ_TIMESTAMP: Standard = Standard::new("enq_timestamp", 32, 28);
+    /// `deq_timedelta`.
+    pub const DEQ_TIMEDELTA: Standard = Standard::new("deq_timedelta", 32, 32);
+    /// `ingress_global_timestamp`.
+    pub const INGRESS_GLOBAL_TIMESTAMP: Standard = Standard::new("ingress_global_timestamp", 48, 40);
+    /// `egress_global_timestamp`.
+    pub const EGRESS_GLOBAL_TIMESTAMP: Standard = Standard::new("egress_global_timestamp", 48, 48);
+
+    /// All of them.
+    pub const ALL: [Standard; 11] = [
+        Standard::INGRESS_PORT,
+        Standard::EGRESS_SPEC,
+        Standard::EGRESS_PORT,
+        Standard::PRIORITY,
+        Standard::PACKET_LENGTH,
+        Standard::ENQ_QDEPTH,
+        Standard::DEQ_QDEPTH,
+        Standard::ENQ_TIMESTAMP,
+        Standard::DEQ_TIMEDELTA,
+        Standard::INGRESS_GLOBAL_TIMESTAMP,
+        Standard::EGRESS_GLOBAL_TIMESTAMP,
+    ];
+    /// End of the last one.
+    const END: u64 = 56;
+
+    const fn new(name: &'static str, width: u32, offset: u32) -> Standard {
+        Standard { name, width, field: Field { offset, size: container(width) } }
+    }
+
+    /// Its name in `standard_metadata`.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Its place.
+    pub fn field(self) -> Field {
+        self.field
+    }
+
+    /// The largest value.
+    #[inline]
+    pub fn largest(self) -> u64 {
+        (1 << self.width) - 1
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub fn get(self, phv: &Phv) -> u64 {
+        phv.get(self.field)
+    }
+
+    /// Sets the value modulo its width.
+    #[inline(always)]
+    pub fn set(self, phv: &mut Phv, value: u64) {
+        phv.set(self.field, value & self.largest());
+    }
+
+    /// Its slot, if the program has the field and declares it with this width.
+    fn slot(self, program: &Program) -> Option<SlotId> {
+        let slot = program.intrinsic(&format!("standard_metadata.{}", self.name))?;
+        let Slot { class, ty, varbit_width, .. } = &program.slots[slot.index()];
+        let same = *class == Class::Packet && ty.width == self.width && varbit_width.is_none();
+        same.then_some(slot)
+    }
 }
 
 /// Place of a packet-class slot.
@@ -69,7 +164,7 @@ pub struct Layout {
 }
 
 /// Bytes for a scalar of `width` bits.
-fn container(width: u32) -> u32 {
+const fn container(width: u32) -> u32 {
     match width {
         0..=8 => 1,
         9..=16 => 2,
@@ -97,12 +192,23 @@ impl Layout {
                 element_starts[slot.index()] = true;
             }
         }
-        let mut end = reserved::SIZE as u64;
+        let v1model = matches!(program.arch, Arch::V1Model { .. });
+        let mut standard = vec![None; program.slots.len()];
+        for known in Standard::ALL.into_iter().filter(|_| v1model) {
+            if let Some(slot) = known.slot(program) {
+                standard[slot.index()] = Some(known.field);
+            }
+        }
+        let mut end = if v1model { Standard::END } else { reserved::SIZE as u64 };
         let fields: Vec<Option<Field>> = program
             .slots
             .iter()
             .zip(&element_starts)
-            .map(|(slot, &element_start)| {
+            .zip(standard)
+            .map(|((slot, &element_start), standard)| {
+                if standard.is_some() {
+                    return standard;
+                }
                 (slot.class == Class::Packet).then(|| {
                     let size = storage_bytes(slot);
                     let align = if element_start { 8 } else { size.min(8) };

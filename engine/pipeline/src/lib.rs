@@ -47,7 +47,7 @@ pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
 use layout::LayoutId;
-pub use layout::{Field, Layout, Phv};
+pub use layout::{Field, Layout, Phv, Standard};
 pub use load_error::LoadError;
 pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
@@ -82,9 +82,9 @@ pub trait Engine: Send + Sync {
     /// # Panics
     ///
     /// As [`Engine::run`].
-    fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
+    fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Field) -> bool {
         self.run(Stage::Egress, state, packet, phv);
-        let kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
+        let kept = phv.get(egress_spec) != DROP_PORT;
         if kept {
             self.run(Stage::Deparse, state, packet, phv);
         }

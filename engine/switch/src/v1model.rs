@@ -78,11 +78,8 @@ impl<F: Frame> V1Model<F> {
     pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
         let mut phv = self.common.blank();
         let bytes = frame.packet().len() as u64;
-        let at = &self.intrinsics;
         phv.set_arrival_bytes(bytes);
-        at.ingress_port.set(&mut phv, port as u64);
-        at.packet_length.set(&mut phv, bytes);
-        at.ingress_global_timestamp.set(&mut phv, now.micros());
+        self.intrinsics.arrive(&mut phv, now, port, bytes);
         self.common.state.now = now;
         self.common.engine.run(Stage::Ingress, &mut self.common.state, frame.packet(), &mut phv);
         if self.detours.is_some() {
@@ -114,7 +111,7 @@ impl<F: Frame> V1Model<F> {
     // Part of the straight path, which must not pay for the detours that use it too.
     #[inline(always)]
     fn forward(&mut self, now: Time, frame: F, phv: Phv, history: History) -> Fate<F> {
-        let wanted = self.intrinsics.egress_spec.get(&phv);
+        let wanted = phv.get(self.intrinsics.egress_spec);
         if wanted == DROP_PORT {
             self.common.spare.push(phv);
             return Fate::Lost(Loss::Ingress, None, frame);
@@ -124,7 +121,7 @@ impl<F: Frame> V1Model<F> {
 
     #[inline(always)]
     fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, history: History) -> Fate<F> {
-        let queue = self.intrinsics.queue.get(&phv) as usize;
+        let queue = self.intrinsics.queue(&phv);
         let bytes = frame.packet().len() as u64;
         match self.queues.admit(port, queue, bytes) {
             Ok(room) => {
@@ -141,20 +138,13 @@ impl<F: Frame> V1Model<F> {
     #[inline(always)]
     fn egress(&mut self, now: Time, port: usize, signals: QueueSignals, waiting: Waiting<F>) -> Result<F, Fate<F>> {
         let Waiting { mut frame, mut phv, history } = waiting;
-        let at = &self.intrinsics;
-        at.egress_port.set(&mut phv, port as u64);
-        at.egress_spec.set(&mut phv, 0);
-        at.enq_timestamp.set(&mut phv, signals.enq_timestamp.micros());
-        at.enq_qdepth.set_at_most(&mut phv, signals.enq_qdepth);
-        at.deq_qdepth.set_at_most(&mut phv, signals.deq_qdepth);
-        at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
-        at.egress_global_timestamp.set(&mut phv, now.micros());
-        at.set_egress_length(&mut phv);
+        self.intrinsics.depart(&mut phv, now, port, signals);
         self.common.state.now = now;
         if self.detours.is_some() {
             return self.egress_and_after(now, port, frame, phv, history);
         }
-        let kept = self.common.engine.run_out(&mut self.common.state, frame.packet(), &mut phv, at.egress_spec.field());
+        let egress_spec = self.intrinsics.egress_spec;
+        let kept = self.common.engine.run_out(&mut self.common.state, frame.packet(), &mut phv, egress_spec);
         self.common.spare.push(phv);
         if kept { Ok(frame) } else { Err(Fate::Lost(Loss::Egress, Some(port), frame)) }
     }

@@ -28,23 +28,17 @@ pub(super) fn enter(
     state: &mut State,
     packet: &mut Packet,
     referred: &Referred,
-    emit_capacity: usize,
     code: impl FnOnce(*mut Context),
 ) -> Option<usize> {
-    if state.emitted.len() < emit_capacity {
-        state.emitted.resize(emit_capacity, 0);
-        state.context.emitted = state.emitted.as_mut_ptr();
-    }
-    if state.scratch.len() < referred.scratch_bytes {
-        state.scratch.resize(referred.scratch_bytes, 0);
-        state.context.scratch = state.scratch.as_mut_ptr();
+    // An engine of the same program at the same address needs no more room than the one before it.
+    if !std::ptr::eq(state.context.referred, referred) {
+        refer(state, referred);
     }
     let context = &mut state.context;
     context.length = packet.len() as u64;
     context.packet = packet;
     context.see_packet();
     context.emitted_len = NOT_DEPARSED;
-    context.referred = referred;
     let state: *mut State = state;
     // SAFETY: `state` comes from a reference. From here on there is no other reference to it, to its parts or to the
     // packet.
@@ -55,6 +49,18 @@ pub(super) fn enter(
         let emitted = (*state).context.emitted_len;
         (emitted != NOT_DEPARSED).then_some(emitted as usize)
     }
+}
+
+/// Prepares a state for code that refers to these objects.
+#[cold]
+#[inline(never)]
+fn refer(state: &mut State, referred: &Referred) {
+    let State { emitted, scratch, context, .. } = state;
+    for (room, bytes) in [(&mut *emitted, referred.emitted_bytes), (&mut *scratch, referred.scratch_bytes)] {
+        room.resize(room.len().max(bytes), 0);
+    }
+    (context.emitted, context.scratch) = (emitted.as_mut_ptr(), scratch.as_mut_ptr());
+    context.referred = referred;
 }
 
 /// Makes at least `end` bytes of the packet readable. Returns 0 if it has fewer.

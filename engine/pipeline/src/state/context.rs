@@ -29,6 +29,8 @@ pub(crate) struct Referred {
     pub(crate) operations: Vec<Operation>,
     /// Memory that it needs in addition to the machine's stack.
     pub(crate) scratch_bytes: usize,
+    /// Memory for the output of its deparsers, as far as it is known before.
+    pub(crate) emitted_bytes: usize,
 }
 
 /// An array as generated code sees it.

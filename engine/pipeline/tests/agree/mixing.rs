@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use marklab_p4::ir::*;
-use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Stage, State};
+use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Stage, Standard, State};
 
 use crate::support::*;
 
@@ -61,9 +61,10 @@ fn panic_of<T>(run: impl FnOnce() -> T) -> String {
 fn refusals(ready: &Ready, state: impl Fn() -> State, phv: &Phv) -> Vec<String> {
     let runs = ready.engines.iter().flat_map(|engine| {
         let (mut first, mut second) = (state(), state());
+        let egress_spec = Standard::EGRESS_SPEC.field();
         [
             panic_of(|| engine.run(Stage::Ingress, &mut first, &mut Packet::default(), &mut phv.clone())),
-            panic_of(|| engine.run_out(&mut second, &mut Packet::default(), &mut phv.clone(), None)),
+            panic_of(|| engine.run_out(&mut second, &mut Packet::default(), &mut phv.clone(), egress_spec)),
         ]
     });
     runs.collect()

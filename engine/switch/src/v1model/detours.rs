@@ -119,7 +119,7 @@ impl<F: Frame> V1Model<F> {
         if let Some(clone) = &effects.clone {
             self.clone_in_egress(now, &frame, &phv, history, clone);
         }
-        if self.intrinsics.egress_spec.get(&phv) == DROP_PORT {
+        if phv.get(self.intrinsics.egress_spec) == DROP_PORT {
             return Err(self.lose(Loss::Egress, Some(port), frame, phv));
         }
         self.common.engine.run(Stage::Deparse, &mut self.common.state, frame.packet(), &mut phv);
@@ -157,7 +157,7 @@ impl<F: Frame> V1Model<F> {
         detours.metadata.keep(Some(list), &old, &mut phv);
         detours.set_instance(&mut phv, instance);
         phv.set_arrival_bytes(bytes);
-        self.intrinsics.packet_length.set(&mut phv, bytes);
+        self.intrinsics.set_length(&mut phv, bytes);
         self.common.spare.push(old);
         self.common.engine.run(Stage::Ingress, &mut self.common.state, frame.packet(), &mut phv);
         phv
@@ -169,7 +169,7 @@ impl<F: Frame> V1Model<F> {
         let mut copy = frame.duplicate();
         let mut copy_phv = self.common.blank();
         copy_phv.set_arrival_bytes(phv.arrival_bytes());
-        self.intrinsics.ingress_port.set(&mut copy_phv, history.ingress_port.into());
+        self.intrinsics.set_ingress_port(&mut copy_phv, history.ingress_port.into());
         self.common.engine.run(Stage::Parse, &mut self.common.state, copy.packet(), &mut copy_phv);
         self.common.effects();
         self.send_clone(now, mirror, copy, copy_phv, phv, history, (Instance::IngressClone, request));

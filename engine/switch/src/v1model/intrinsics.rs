@@ -2,8 +2,10 @@
 //! Fields of the packet state that simple_switch reads and writes, found by name.
 
 use marklab_p4::ir::{Arch, BlockBody, Header, Program, StmtKind, visit};
-use marklab_pipeline::{Field, Layout, Phv};
+use marklab_pipeline::{Field, Layout, Phv, Standard};
+use marklab_units::Time;
 
+use crate::QueueSignals;
 use crate::intrinsic::Intrinsic;
 
 /// A metadata field with `@alias("queueing_metadata.qid")` names one of up to 128 queues; v1model's own field,
@@ -17,23 +19,19 @@ pub(super) fn standard(program: &Program, layout: &Layout, name: &str) -> Intrin
     Intrinsic::new(program, layout, known)
 }
 
-/// The fields.
+/// The fields. Most have the same [`Standard`] place in all programs, and are set whether or not the program has them.
 #[derive(Debug)]
 pub(super) struct Intrinsics {
-    pub(super) ingress_port: Intrinsic,
-    pub(super) egress_spec: Intrinsic,
-    pub(super) egress_port: Intrinsic,
-    pub(super) packet_length: Intrinsic,
+    /// `egress_spec`, with which ingress chooses a port, and egress drops.
+    pub(super) egress_spec: Field,
     /// The queue that ingress chooses.
-    pub(super) queue: Intrinsic,
-    pub(super) enq_timestamp: Intrinsic,
-    pub(super) enq_qdepth: Intrinsic,
-    pub(super) deq_timedelta: Intrinsic,
-    pub(super) deq_qdepth: Intrinsic,
-    pub(super) ingress_global_timestamp: Intrinsic,
-    pub(super) egress_global_timestamp: Intrinsic,
+    queue: Field,
+    /// Whether the program has `packet_length`.
+    reads_length: bool,
     /// The headers, if some may become valid or invalid before egress starts.
     headers: Vec<HeaderSize>,
+    /// Fields that lie elsewhere, since the program declares them in its own way.
+    elsewhere: Vec<(Standard, Intrinsic)>,
 }
 
 /// Where the length of a header comes from.
@@ -58,31 +56,86 @@ impl HeaderSize {
 impl Intrinsics {
     /// `again`: whether egress may start with headers that an earlier egress left.
     pub(super) fn new(program: &Program, layout: &Layout, again: bool) -> Intrinsics {
-        let find = |name| standard(program, layout, name);
+        let find = |known: Standard| standard(program, layout, known.name());
+        let place = |known: Standard| find(known).field().unwrap_or(known.field());
+        let moved = |known: &Standard| find(*known).field().is_some_and(|field| field != known.field());
+        let queue = standard(program, layout, QUEUE).field();
         Intrinsics {
-            ingress_port: find("ingress_port"),
-            egress_spec: find("egress_spec"),
-            egress_port: find("egress_port"),
-            packet_length: find("packet_length"),
-            queue: Some(find(QUEUE)).filter(|queue| queue.field().is_some()).unwrap_or_else(|| find("priority")),
-            enq_timestamp: find("enq_timestamp"),
-            enq_qdepth: find("enq_qdepth"),
-            deq_timedelta: find("deq_timedelta"),
-            deq_qdepth: find("deq_qdepth"),
-            ingress_global_timestamp: find("ingress_global_timestamp"),
-            egress_global_timestamp: find("egress_global_timestamp"),
+            egress_spec: place(Standard::EGRESS_SPEC),
+            queue: queue.unwrap_or_else(|| place(Standard::PRIORITY)),
+            reads_length: find(Standard::PACKET_LENGTH).field().is_some(),
             headers: if changes_headers(program, again) { header_sizes(program, layout) } else { Vec::new() },
+            elsewhere: Standard::ALL.into_iter().filter(moved).map(|known| (known, find(known))).collect(),
+        }
+    }
+
+    /// The queue that ingress has chosen.
+    #[inline(always)]
+    pub(super) fn queue(&self, phv: &Phv) -> usize {
+        phv.get(self.queue) as usize
+    }
+
+    /// Sets the fields of a packet that comes in.
+    #[inline(always)]
+    pub(super) fn arrive(&self, phv: &mut Phv, now: Time, port: usize, bytes: u64) {
+        for (known, value) in arrival(now, port, bytes) {
+            known.set(phv, value);
+        }
+        if !self.elsewhere.is_empty() {
+            self.arrive_elsewhere(phv, now, port, bytes);
+        }
+    }
+
+    #[cold]
+    fn arrive_elsewhere(&self, phv: &mut Phv, now: Time, port: usize, bytes: u64) {
+        self.set_elsewhere(phv, &arrival(now, port, bytes));
+    }
+
+    /// Sets the fields of a packet that leaves its queue. Depths that do not fit are the largest that do.
+    #[inline(always)]
+    pub(super) fn depart(&self, phv: &mut Phv, now: Time, port: usize, signals: QueueSignals) {
+        for (known, value) in departure(now, port, signals) {
+            known.set(phv, value);
+        }
+        if self.reads_length {
+            self.set_length(phv, self.egress_length(phv));
+        }
+        if !self.elsewhere.is_empty() {
+            self.depart_elsewhere(phv, now, port, signals);
+        }
+    }
+
+    #[cold]
+    fn depart_elsewhere(&self, phv: &mut Phv, now: Time, port: usize, signals: QueueSignals) {
+        self.set_elsewhere(phv, &departure(now, port, signals));
+    }
+
+    /// Sets `ingress_port`.
+    pub(super) fn set_ingress_port(&self, phv: &mut Phv, port: u64) {
+        self.set(phv, Standard::INGRESS_PORT, port);
+    }
+
+    /// Sets `packet_length`.
+    pub(super) fn set_length(&self, phv: &mut Phv, bytes: u64) {
+        self.set(phv, Standard::PACKET_LENGTH, bytes);
+    }
+
+    fn set(&self, phv: &mut Phv, known: Standard, value: u64) {
+        known.set(phv, value);
+        self.set_elsewhere(phv, &[(known, value)]);
+    }
+
+    fn set_elsewhere(&self, phv: &mut Phv, values: &[(Standard, u64)]) {
+        for (known, place) in &self.elsewhere {
+            match values.iter().find(|(given, _)| given == known) {
+                Some(&(Standard::ENQ_QDEPTH | Standard::DEQ_QDEPTH, depth)) => place.set_at_most(phv, depth),
+                Some(&(_, value)) => place.set(phv, value),
+                None => {}
+            }
         }
     }
 
     /// `packet_length` at the start of egress: the headers that are valid now and the payload.
-    #[inline]
-    pub(super) fn set_egress_length(&self, phv: &mut Phv) {
-        if self.packet_length.field().is_some() {
-            self.packet_length.set(phv, self.egress_length(phv));
-        }
-    }
-
     fn egress_length(&self, phv: &Phv) -> u64 {
         let arrived = phv.arrival_bytes();
         if self.headers.is_empty() {
@@ -91,6 +144,32 @@ impl Intrinsics {
         let headers: u64 = self.headers.iter().map(|header| header.bytes(phv)).sum();
         headers + arrived.saturating_sub(phv.payload_offset() as u64)
     }
+}
+
+/// Values of a packet that comes in.
+#[inline(always)]
+fn arrival(now: Time, port: usize, bytes: u64) -> [(Standard, u64); 3] {
+    [
+        (Standard::INGRESS_PORT, port as u64),
+        (Standard::PACKET_LENGTH, bytes),
+        (Standard::INGRESS_GLOBAL_TIMESTAMP, now.micros()),
+    ]
+}
+
+/// Values of a packet that leaves its queue.
+#[inline(always)]
+fn departure(now: Time, port: usize, signals: QueueSignals) -> [(Standard, u64); 7] {
+    let at_most = |known: Standard, value: u64| (known, value.min(known.largest()));
+    let (came, leaves) = (signals.enq_timestamp.micros(), now.micros());
+    [
+        (Standard::EGRESS_SPEC, 0),
+        (Standard::EGRESS_PORT, port as u64),
+        at_most(Standard::ENQ_QDEPTH, signals.enq_qdepth),
+        at_most(Standard::DEQ_QDEPTH, signals.deq_qdepth),
+        (Standard::ENQ_TIMESTAMP, came),
+        (Standard::DEQ_TIMEDELTA, leaves - came),
+        (Standard::EGRESS_GLOBAL_TIMESTAMP, leaves),
+    ]
 }
 
 fn header_sizes(program: &Program, layout: &Layout) -> Vec<HeaderSize> {

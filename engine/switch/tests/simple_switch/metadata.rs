@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Intrinsic metadata: values, units, widths.
 
-use marklab_pipeline::Packet;
-use marklab_switch::QueueSignals;
+use marklab_p4::Options;
+use marklab_pipeline::{Packet, prune};
+use marklab_switch::{Fate, QueueSignals};
 use marklab_tm::Limit;
 
-use crate::common::numbers;
+use crate::common::{compiled, either_way, numbers};
 use crate::support::*;
 
 /// Three packets for one port, taken later. BMv2's clock counts whole us; depths count packets, without the packet.
@@ -207,6 +208,25 @@ fn packets_do_not_see_each_others_metadata() {
             offer(&mut switch, 0, 0, Request::to(FORWARD_DEFAULT).packet()).unwrap();
             let report = Report::of(&take(&mut switch, 0, 0));
             assert_eq!((report.note, report.egress_port), (0, 0));
+        }
+    }
+}
+
+/// Depths that do not fit are the largest that do; times wrap around.
+#[test]
+fn fields_under_an_alias_are_as_wide_as_they_are_declared() {
+    // Without the standard fields, which the program does not mention.
+    let program = prune(&compiled("aliases.p4", &Options::default()));
+    for mut switch in either_way(program, &[Limit::Packets(9)]) {
+        for _ in 0..6 {
+            let fate = switch.receive(at(300_000), 1, Packet::new(&[0; 30], 0));
+            assert!(matches!(fate, Fate::Queued { port: 0, .. }), "{fate:?}");
+        }
+        for number in 0..6u8 {
+            let sent = switch.transmit(at(1_000_000), 0).unwrap().outcome.unwrap().to_vec();
+            let signals = [number.min(3), (5 - number).min(3), (300 % 256) as u8, (700 % 256) as u8];
+            assert_eq!(sent[..4], signals);
+            assert_eq!(sent[4..20], [300u64.to_be_bytes(), 1_000u64.to_be_bytes()].concat());
         }
     }
 }

@@ -111,7 +111,7 @@ unsafe fn found(context: *mut Context, key: u64) -> u64 {
 fn look_up(state: &mut State, keys: &[u64]) -> Vec<u64> {
     let mut all = Vec::new();
     let referred = Referred::default();
-    let emitted = enter(state, &mut Packet::default(), &referred, 0, |context| {
+    let emitted = enter(state, &mut Packet::default(), &referred, |context| {
         // SAFETY: the context was entered.
         unsafe {
             all.extend(keys.iter().map(|&key| found(context, key)));
@@ -153,7 +153,7 @@ fn cells_are_shared_with_the_control_plane() {
     for round in 1..4u64 {
         state.set_register(RegisterId(0), 0, &round.into());
         state.set_counter(CounterId(0), 1, Count { packets: round, bytes: 0 });
-        enter(&mut state, &mut Packet::default(), &Referred::default(), 0, |context| {
+        enter(&mut state, &mut Packet::default(), &Referred::default(), |context| {
             // SAFETY: the context was entered.
             unsafe {
                 let (register, counter) = (*(*context).registers, *(*context).counters);
@@ -176,7 +176,7 @@ fn a_packet_is_written_in_front_and_read_beyond_its_end() {
     let referred = Referred { algorithms: vec![HashAlgorithm::Crc16], ..Referred::default() };
     for stored in [0, 1, INLINE_BYTES, INLINE_BYTES + 1, 300] {
         let mut packet = Packet::new(&vec![3; stored], 20);
-        let emitted = enter(&mut state, &mut packet, &referred, 0, |context| {
+        let emitted = enter(&mut state, &mut packet, &referred, |context| {
             // SAFETY: the context was entered.
             unsafe {
                 let end = |context: *mut Context| (*context).packet_bytes.add((*context).stored as usize);
@@ -202,8 +202,8 @@ fn a_packet_is_written_in_front_and_read_beyond_its_end() {
 fn a_deparser_goes_on_in_a_buffer_that_grows() {
     let mut state = state();
     for total in [4, 4000] {
-        let referred = Referred { scratch_bytes: 64, ..Referred::default() };
-        let emitted = enter(&mut state, &mut Packet::default(), &referred, 2, |context| {
+        let referred = Referred { scratch_bytes: 64, emitted_bytes: 2, ..Referred::default() };
+        let emitted = enter(&mut state, &mut Packet::default(), &referred, |context| {
             // SAFETY: the context was entered.
             unsafe {
                 (*context).scratch.write_bytes(1, 64);
@@ -224,7 +224,7 @@ fn a_deparser_goes_on_in_a_buffer_that_grows() {
 #[test]
 fn calls_reach_the_rest_of_the_state() {
     let mut state = state();
-    enter(&mut state, &mut Packet::default(), &Referred::default(), 0, |context| {
+    enter(&mut state, &mut Packet::default(), &Referred::default(), |context| {
         // SAFETY: the context was entered.
         unsafe {
             assert_eq!(draw(context, 3, 3), 1);
