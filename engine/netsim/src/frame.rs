@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames on links: a packet, and the simulator's notes on it.
 
+use std::hint::black_box;
+
 use marklab_pipeline::Packet;
 use marklab_switch::Frame;
 use marklab_tm::Chains;
@@ -106,6 +108,12 @@ impl Notes {
 impl Frame for Box<NetFrame> {
     fn packet(&mut self) -> &mut Packet {
         &mut self.packet
+    }
+
+    #[inline(always)]
+    fn touch(&self) {
+        black_box(self.notes);
+        black_box(self.connection);
     }
 
     /// The original frame stays held; its copies are not held.

@@ -11,6 +11,7 @@
 //!
 //! The metadata of v1model that a switch sets for each packet lie at the same [`Standard`] places for all programs.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use marklab_p4::ir::{Arch, Class, HeaderId, Program, Slot, SlotId, Stack};
@@ -276,6 +277,15 @@ impl Phv {
     #[inline]
     pub(crate) fn layout_id(&self) -> LayoutId {
         self.id
+    }
+
+    /// Reads from the first bytes and the last, so that a processor fetches them before they are needed.
+    #[inline(always)]
+    pub fn touch(&self) {
+        if let [first, .., last] = &self.lines[..] {
+            black_box(first.0[0]);
+            black_box(last.0[0]);
+        }
     }
 
     /// Sets everything to 0.

@@ -35,6 +35,10 @@ pub trait Frame {
     /// The packet.
     fn packet(&mut self) -> &mut Packet;
 
+    /// Reads parts of the frame, if it lies elsewhere: so a processor fetches it before it is needed.
+    #[inline(always)]
+    fn touch(&self) {}
+
     /// A copy of the frame.
     fn duplicate(&self) -> Self;
 }

@@ -92,6 +92,11 @@ impl<F: Frame> V1Model<F> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
         let out = self.queues.dequeue(port)?;
+        // The next frame leaves soon. If many wait, it is no longer in the nearest cache.
+        if let Some(next) = self.queues.ahead(port) {
+            next.frame.touch();
+            next.phv.touch();
+        }
         let signals = signals.unwrap_or(QueueSignals {
             enq_timestamp: out.enq_timestamp,
             enq_qdepth: out.enq_qdepth,

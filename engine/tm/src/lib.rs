@@ -130,6 +130,13 @@ impl<T> TrafficManager<T> {
         own.pop(&mut self.memory, queue, ends_turn)
     }
 
+    /// The next item of a port, if its only queue is a plain one.
+    #[inline(always)]
+    pub fn ahead(&self, port: usize) -> Option<&T> {
+        let fifo = self.queues.get(port).filter(|_| self.shared.is_none())?;
+        self.memory.front(&fifo.waiting).map(Waiting::item)
+    }
+
     /// Chooses and accounts for the next item of a port. Returns the index of its queue among those of all ports, the
     /// queue's number, and whether the queue's turn ends.
     #[cold]

@@ -90,6 +90,13 @@ pub(crate) struct Waiting<T> {
     behind: u64,
 }
 
+impl<T> Waiting<T> {
+    #[inline(always)]
+    pub(crate) fn item(&self) -> &T {
+        &self.item
+    }
+}
+
 // Aligned, so that a queue takes one cache line instead of parts of two.
 #[derive(Debug)]
 #[repr(align(64))]
