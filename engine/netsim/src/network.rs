@@ -491,26 +491,28 @@ impl Network {
     #[inline(never)]
     fn transmit(&mut self, line: usize) {
         let (node, port) = self.lines[line].from();
-        let next = match &self.nodes[node] {
-            NodeState::Host(_) => match (self.host_next(node), &self.rdma) {
+        let from_host = matches!(self.nodes[node], NodeState::Host(_));
+        let next = if !from_host {
+            self.switch_next(node, port)
+        } else {
+            match (self.host_next(node), &self.rdma) {
                 (next, None) => next,
                 (Some((frame, _)), Some(_)) => Some((frame, true)),
                 (None, Some(_)) => self.queue_pair_next(node),
-            },
-            NodeState::Switch(_) => self.switch_next(node, port),
+            }
         };
         let Some((mut frame, more)) = next else { return };
         if frame.notes.is_held() {
             self.let_go(node, &mut frame);
         }
         let bytes = self.framing.wire_bytes(frame.packet.len());
-        let sender = (frame.connection as usize, frame.notes.by_client());
+        let (connection, by_client) = (frame.connection as usize, frame.notes.by_client());
         let arrival = self.lines[line].transmit(self.now, bytes);
         self.events.push(arrival, Event::Arrival(line as u32, frame));
         if more {
             self.wake_when_free(line);
         }
-        if let (NodeState::Host(_), (connection, true), None) = (&self.nodes[node], sender, &self.rdma) {
+        if from_host && by_client && self.rdma.is_none() {
             self.nic_has_room(connection);
         }
     }

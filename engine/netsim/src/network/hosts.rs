@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use marklab_switch::Frame;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Time};
 
@@ -285,23 +286,24 @@ impl Network {
     // NIC
 
     pub(super) fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
-        let node = self.connections[connection].hosts[side as usize];
         let (limit, fair) = (self.nic.limit_packets, self.fair());
-        let host = self.host(node);
+        let state = &mut self.connections[connection];
+        let node = state.hosts[side as usize];
+        let host = self.nodes[node].host();
         if host.waiting >= limit {
             return self.lose(node, None, Reason::NicFull, frame);
         }
         host.waiting += 1;
         let line = host.line;
-        let queue = &mut self.connections[connection].nic[side as usize];
+        let queue = &mut state.nic[side as usize];
         queue.bytes += frame.packet.len() as u64;
         if fair {
             self.queued.push_back(&mut queue.waiting, frame);
             if queue.waiting.len() == 1 {
-                self.host(node).turns.push_back((connection as u32, side));
+                host.turns.push_back((connection as u32, side));
             }
         } else {
-            self.queued.push_back(&mut self.nodes[node].host().fifo, frame);
+            self.queued.push_back(&mut host.fifo, frame);
         }
         if let Some(line) = line {
             self.start(line as usize);
@@ -313,24 +315,31 @@ impl Network {
         let fair = self.fair();
         let host = self.nodes[node].host();
         let mut frame = if fair {
-            let (connection, side) = host.turns.pop_front()?;
-            let queue = &mut self.connections[connection as usize].nic[side as usize].waiting;
-            let frame = self.queued.pop_front(queue)?;
-            if !queue.is_empty() {
-                host.turns.push_back((connection, side));
+            let &(connection, side) = host.turns.front()?;
+            let queue = &mut self.connections[connection as usize].nic[side as usize];
+            let frame = self.queued.pop_front(&mut queue.waiting)?;
+            match self.queued.front(&queue.waiting) {
+                None => _ = host.turns.pop_front(),
+                Some(next) => {
+                    next.touch();
+                    if host.turns.len() > 1 {
+                        host.turns.rotate_left(1);
+                    }
+                }
             }
+            queue.bytes -= frame.packet.len() as u64;
             frame
         } else {
-            self.queued.pop_front(&mut host.fifo)?
+            let frame = self.queued.pop_front(&mut host.fifo)?;
+            let side = if frame.notes.by_client() { Side::Client } else { Side::Server };
+            self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
+            frame
         };
-        let side = if frame.notes.by_client() { Side::Client } else { Side::Server };
-        self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
+        host.waiting -= 1;
+        let (more, capture) = (host.waiting > 0, host.capture);
         if self.stamps && frame.notes.by_client() {
             stamp(&mut frame.packet, self.now.nanos() as u32);
         }
-        let host = self.nodes[node].host();
-        host.waiting -= 1;
-        let (more, capture) = (host.waiting > 0, host.capture);
         self.capture(capture, &frame);
         Some((frame, more))
     }

@@ -63,10 +63,11 @@ impl Network {
     ) -> Option<(usize, usize)> {
         frame.notes.set_arrived_as(frame_ecn(&frame.packet));
         let now = self.now;
-        if let Some(capture) = self.switch(node).ports[port].capture {
+        let mut switch = self.nodes[node].switch();
+        if let Some(capture) = switch.ports[port].capture {
             self.capture(Some(capture), &frame);
+            switch = self.nodes[node].switch();
         }
-        let switch = self.switch(node);
         let fate = switch.switch.receive(now, port, frame);
         let copies = switch.switch.has_copies();
         let place = match fate {

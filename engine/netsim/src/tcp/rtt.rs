@@ -36,6 +36,44 @@ enum Estimate {
     },
 }
 
+impl Estimate {
+    fn first(config: &RtoConfig, rtt: u64, snd_nxt: u64) -> Estimate {
+        match config.estimator {
+            RtoEstimator::Rfc6298 => Estimate::Rfc6298 { srtt: rtt, rttvar: rtt / 2 },
+            RtoEstimator::Linux => {
+                let rttvar4 = (2 * rtt).max(config.min.nanos());
+                Estimate::Linux { srtt8: 8 * rtt, mdev4: 2 * rtt, mdev_max4: rttvar4, rttvar4, round_end: snd_nxt }
+            }
+        }
+    }
+
+    /// Takes another sample. `floor` is Linux's smallest variation, scaled as it is.
+    #[inline]
+    fn improve(&mut self, rtt: u64, snd_una: u64, snd_nxt: u64, floor: u64) {
+        match self {
+            Estimate::Rfc6298 { srtt, rttvar } => {
+                *rttvar = (3 * *rttvar + srtt.abs_diff(rtt)) / 4;
+                *srtt = (7 * *srtt + rtt) / 8;
+            }
+            Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, round_end } => {
+                let error = rtt as i64 - (*srtt8 >> 3) as i64;
+                let change = error.abs() - (*mdev4 >> 2) as i64;
+                // A round trip that gets shorter is no reason for a longer timeout. Without a branch, since half of all
+                // samples are shorter.
+                let scale = if error < 0 && change > 0 { 3 } else { 0 };
+                *srtt8 = (*srtt8 as i64 + error).max(1) as u64;
+                *mdev4 = (*mdev4 as i64 + (change >> scale)) as u64;
+                *mdev_max4 = (*mdev_max4).max(*mdev4);
+                *rttvar4 = (*rttvar4).max(*mdev_max4);
+                if snd_una > *round_end {
+                    *rttvar4 -= rttvar4.saturating_sub(*mdev_max4) >> 2;
+                    (*mdev_max4, *round_end) = (floor, snd_nxt);
+                }
+            }
+        }
+    }
+}
+
 /// Smoothed round-trip time, its variation and the resulting timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -44,18 +82,17 @@ pub struct RttEstimator {
     minimum: Option<Duration>,
     /// Number of timeouts in a row.
     backoff: u32,
-    /// What follows from these. Both are asked for much more often than they change.
+    /// What follows from these: the timeout without and with backing off. All are asked for more often than they change.
     srtt: Option<Duration>,
+    base: Duration,
     rto: Duration,
 }
 
 impl RttEstimator {
     /// An estimator without samples.
     pub fn new(config: RtoConfig) -> RttEstimator {
-        let mut estimator =
-            RttEstimator { config, estimate: None, minimum: None, backoff: 0, srtt: None, rto: Duration::ZERO };
-        estimator.update();
-        estimator
+        let base = config.initial.min(config.max);
+        RttEstimator { config, estimate: None, minimum: None, backoff: 0, srtt: None, base, rto: base }
     }
 
     /// Takes a sample outside the data of a stream.
@@ -68,46 +105,22 @@ impl RttEstimator {
     pub fn sample_of(&mut self, rtt: Duration, snd_una: u64, snd_nxt: u64) {
         self.note_minimum(rtt);
         let rtt = rtt.nanos();
-        let floor = self.floor();
-        match &mut self.estimate {
-            None => self.estimate = Some(self.first(rtt, snd_nxt)),
-            Some(Estimate::Rfc6298 { srtt, rttvar }) => {
-                *rttvar = (3 * *rttvar + srtt.abs_diff(rtt)) / 4;
-                *srtt = (7 * *srtt + rtt) / 8;
+        let RtoConfig { min, max, .. } = self.config;
+        let estimate = match &mut self.estimate {
+            Some(estimate) => {
+                estimate.improve(rtt, snd_una, snd_nxt, min.nanos());
+                estimate
             }
-            Some(Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, round_end }) => {
-                let error = rtt as i64 - (*srtt8 >> 3) as i64;
-                let mut change = error.abs() - (*mdev4 >> 2) as i64;
-                if error < 0 && change > 0 {
-                    change >>= 3; // a round trip that gets shorter is no reason for a longer timeout
-                }
-                *srtt8 = srtt8.saturating_add_signed(error).max(1);
-                *mdev4 = mdev4.saturating_add_signed(change);
-                *mdev_max4 = (*mdev_max4).max(*mdev4);
-                *rttvar4 = (*rttvar4).max(*mdev_max4);
-                if snd_una > *round_end {
-                    *rttvar4 -= rttvar4.saturating_sub(*mdev_max4) >> 2;
-                    (*mdev_max4, *round_end) = (floor, snd_nxt);
-                }
-            }
-        }
+            None => self.estimate.insert(Estimate::first(&self.config, rtt, snd_nxt)),
+        };
+        let (srtt, timeout) = match *estimate {
+            Estimate::Rfc6298 { srtt, rttvar } => (srtt, (srtt + 4 * rttvar).max(min.nanos())),
+            Estimate::Linux { srtt8, rttvar4, .. } => (srtt8 >> 3, (srtt8 >> 3) + rttvar4),
+        };
+        self.srtt = Some(Duration::from_nanos(srtt));
+        self.base = Duration::from_nanos(timeout).min(max);
+        self.rto = self.base;
         self.backoff = 0;
-        self.update();
-    }
-
-    fn first(&self, rtt: u64, snd_nxt: u64) -> Estimate {
-        match self.config.estimator {
-            RtoEstimator::Rfc6298 => Estimate::Rfc6298 { srtt: rtt, rttvar: rtt / 2 },
-            RtoEstimator::Linux => {
-                let rttvar4 = (2 * rtt).max(self.floor());
-                Estimate::Linux { srtt8: 8 * rtt, mdev4: 2 * rtt, mdev_max4: rttvar4, rttvar4, round_end: snd_nxt }
-            }
-        }
-    }
-
-    /// Linux's smallest variation, scaled as it is.
-    fn floor(&self) -> u64 {
-        self.config.min.nanos()
     }
 
     /// Notes a round trip that may be the shortest, though it gives no sample.
@@ -118,7 +131,7 @@ impl RttEstimator {
     /// Doubles the timeout (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
-        self.update();
+        self.rto = self.base.saturating_mul(1 << self.backoff).min(self.config.max);
     }
 
     /// The smoothed round-trip time, if there is a sample.
@@ -139,23 +152,6 @@ impl RttEstimator {
     /// The timeout.
     pub fn rto(&self) -> Duration {
         self.rto
-    }
-
-    fn update(&mut self) {
-        let RtoConfig { min, max, initial, .. } = self.config;
-        let (srtt, base) = match self.estimate {
-            None => (None, initial),
-            Some(Estimate::Rfc6298 { srtt, rttvar }) => {
-                (Some(srtt), Duration::from_nanos(srtt + 4 * rttvar).clamp(min, max))
-            }
-            Some(Estimate::Linux { srtt8, rttvar4, .. }) => {
-                let srtt = srtt8 >> 3;
-                (Some(srtt), Duration::from_nanos(srtt + rttvar4).min(max))
-            }
-        };
-        self.srtt = srtt.map(Duration::from_nanos);
-        let rto = if self.backoff == 0 { base } else { base.saturating_mul(1 << self.backoff) };
-        self.rto = rto.min(max);
     }
 }
 

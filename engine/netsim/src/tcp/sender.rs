@@ -568,7 +568,9 @@ impl Sender {
         let receivable = (self.snd_una + self.config.receive_window).saturating_sub(self.snd_nxt);
         let sendable = cwnd.saturating_sub(self.board.pipe());
         let room = sendable.min(receivable);
-        let defers = self.may_defer(now) && room < cwnd.min(self.config.receive_window) / TSO_WIN_DIVISOR;
+        // Less than a whole part of the window.
+        let little = TSO_WIN_DIVISOR * (room + 1) <= cwnd.min(self.config.receive_window);
+        let defers = little && self.may_defer(now);
         // A large segment has at least two whatever the rate, so that it matters only beyond.
         let most = if defers || room > 2 * mss { self.tso_bytes() } else { 2 * mss };
         if defers && room < most {
