@@ -358,13 +358,16 @@ impl Generator<'_, '_> {
             return Ok(None);
         }
         let mut sum = self.iconst(0);
+        let mut largest = 0;
         for group in &groups {
             let mut part = self.iconst(0);
             let mut at = 0;
             for field in &group.fields {
                 let value = self.eval(&field.expr)?;
-                part = self.add_term(part, value, at, field.expr.ty.width);
-                at += field.expr.ty.width;
+                let width = field.expr.ty.width;
+                part = self.add_term(part, value, at, width);
+                largest += largest_term(at, width);
+                at += width;
             }
             if let Some(header) = group.header {
                 let valid = self.read(&valid_place(self.program, header))?;
@@ -373,13 +376,25 @@ impl Generator<'_, '_> {
             }
             sum = self.b.ins().iadd(sum, part);
         }
-        for half in [32, 16, 16, 16] {
-            let low = self.b.ins().band_imm_u(sum, (1i64 << half) - 1);
-            let high = self.b.ins().ushr_imm_u(sum, half);
-            sum = self.b.ins().iadd(low, high);
-        }
+        let sum = self.fold16(sum, largest);
         let complement = self.b.ins().bnot(sum);
         Ok(Some(self.b.ins().band_imm_u(complement, 0xffff)))
+    }
+
+    /// The ones' complement sum of the 16-bit parts of a number that is at most `largest`.
+    fn fold16(&mut self, mut sum: Value, mut largest: u128) -> Value {
+        while largest > u32::MAX.into() {
+            let low = self.b.ins().band_imm_u(sum, 0xffff);
+            let high = self.b.ins().ushr_imm_u(sum, 16);
+            sum = self.b.ins().iadd(low, high);
+            largest = 0xffff + (largest >> 16);
+        }
+        // Both halves added to both halves: the upper sum gets the carry of the lower one, as ones' complement wants.
+        let halves = self.b.ins().ireduce(types::I32, sum);
+        let swapped = self.b.ins().rotl_imm_u(halves, 16);
+        let sums = self.b.ins().iadd(halves, swapped);
+        let upper = self.b.ins().ushr_imm_u(sums, 16);
+        self.b.ins().uextend(types::I64, upper)
     }
 
     /// Adds a field of `width` bits that begins at bit `at`.
@@ -399,6 +414,14 @@ impl Generator<'_, '_> {
         let behind = (16 - (at + width) % 16) % 16;
         let term = self.b.ins().ishl_imm_u(value, i64::from(behind));
         self.b.ins().iadd(sum, term)
+    }
+}
+
+/// The most that [`Generator::add_term`] adds for a field of `width` bits that begins at bit `at`.
+fn largest_term(at: u32, width: u32) -> u128 {
+    match width {
+        0..=32 => ((1 << width) - 1) << ((16 - (at + width) % 16) % 16),
+        _ => u128::from(width.div_ceil(32)) << 48,
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parser and deparser.
 //!
-//! The cursor is an SSA value in bytes: on a path without loops it folds to a constant. Headers are read and written
-//! eight bytes at a time, most significant byte first. A read may touch [`crate::packet::SLACK`] bytes beyond the
-//! stored ones, but their values are never used.
+//! The cursor is an SSA value in bytes: on a path without loops it folds to a constant. A field is read from the fewest
+//! bytes that one load can read, the first byte most significant. A read may touch [`crate::packet::SLACK`] bytes beyond
+//! the stored ones, but their values are never used. Headers are written eight bytes at a time.
 
 use std::mem::offset_of;
 
@@ -264,7 +264,7 @@ impl Generator<'_, '_> {
         self.require_bytes(end)?;
         let bytes = self.b.use_var(parsing.bytes);
         let address = self.b.ins().iadd(bytes, start);
-        let mut reader = Reader::new(address);
+        let reader = Reader::new(address);
         Ok(reader.bits(self, offset, width))
     }
 
@@ -344,32 +344,32 @@ impl Generator<'_, '_> {
     }
 }
 
-/// Reads bit fields relative to an address, and keeps the eight-byte word that it loaded last.
+/// Reads bit fields relative to an address.
 pub(super) struct Reader {
     address: Value,
-    word: Option<(u32, Value)>,
 }
 
 impl Reader {
     pub(super) fn new(address: Value) -> Reader {
-        Reader { address, word: None }
+        Reader { address }
     }
 
-    /// Eight bytes from `8 * number` on, the first byte most significant.
-    fn load(&mut self, g: &mut Generator<'_, '_>, number: u32) -> Value {
-        match self.word {
-            Some((known, value)) if known == number => value,
-            _ => {
-                let raw = g.b.ins().load(types::I64, g.regions.packet, self.address, number as i32 * 8);
-                let value = g.b.ins().bswap(raw);
-                self.word = Some((number, value));
-                value
-            }
-        }
+    /// The number in `bytes` bytes (1, 2, 4 or 8) from byte `at` on, the first byte most significant.
+    fn load(&self, g: &mut Generator<'_, '_>, at: u32, bytes: u32) -> Value {
+        let (flags, at) = (g.regions.packet, at as i32);
+        let ty = match bytes {
+            1 => return g.b.ins().uload8(types::I64, flags, self.address, at),
+            2 => types::I16,
+            4 => types::I32,
+            _ => types::I64,
+        };
+        let raw = g.b.ins().load(ty, flags, self.address, at);
+        let value = g.b.ins().bswap(raw);
+        if ty == types::I64 { value } else { g.b.ins().uextend(types::I64, value) }
     }
 
-    /// `width` bits from bit `at` on.
-    pub(super) fn bits(&mut self, g: &mut Generator<'_, '_>, at: u32, width: u32) -> Value {
+    /// `width` bits from bit `at` on. Most headers have whole bytes at whole bytes, which need neither shift nor mask.
+    pub(super) fn bits(&self, g: &mut Generator<'_, '_>, at: u32, width: u32) -> Value {
         if is_wide(width) {
             return g.wide_bits(self, at, width);
         }
@@ -381,16 +381,22 @@ impl Reader {
         if width == 0 {
             return g.iconst(0);
         }
-        let (word, skip) = (at / 64, at % 64);
-        let first = self.load(g, word);
-        let up = g.b.ins().ishl_imm_u(first, i64::from(skip));
-        let here = 64 - skip;
-        if width <= here {
-            return g.b.ins().ushr_imm_u(up, i64::from(64 - width));
+        let (byte, before) = (at / 8, at % 8);
+        if before + width > 64 {
+            // Nine bytes.
+            let behind = before + width - 64;
+            let high = self.bits(g, at, width - behind);
+            let low = self.bits(g, at + width - behind, behind);
+            let high = g.b.ins().ishl_imm_u(high, i64::from(behind));
+            return g.b.ins().bor(high, low);
         }
-        let second = self.load(g, word + 1);
-        let high = g.b.ins().ushr_imm_u(up, i64::from(64 - width));
-        let low = g.b.ins().ushr_imm_u(second, i64::from(64 - (width - here)));
-        g.b.ins().bor(high, low)
+        // Up to three bytes more than the field has.
+        let bytes = (before + width).div_ceil(8).next_power_of_two();
+        let mut value = self.load(g, byte, bytes);
+        let behind = 8 * bytes - before - width;
+        if behind > 0 {
+            value = g.b.ins().ushr_imm_u(value, i64::from(behind));
+        }
+        if before > 0 { g.cut(value, width) } else { value }
     }
 }

@@ -121,7 +121,7 @@ impl Generator<'_, '_> {
     }
 
     /// `width` bits of the packet from bit `at` on.
-    pub(super) fn wide_bits(&mut self, reader: &mut Reader, at: u32, width: u32) -> Value {
+    pub(super) fn wide_bits(&mut self, reader: &Reader, at: u32, width: u32) -> Value {
         let words = words_for(width) as u32;
         let words: Vec<Value> = (0..words)
             .map(|word| {
