@@ -118,6 +118,20 @@ pub enum Fate<F> {
     Lost(Loss, Option<usize>, F),
 }
 
+/// A frame that may have passed a switch at once.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Passed<F> {
+    /// It did not leave.
+    Stayed(Fate<F>),
+    /// It went through egress of that port, whose queue was empty.
+    Left {
+        /// The port.
+        port: usize,
+        /// The frame, or its fate.
+        outcome: Result<F, Fate<F>>,
+    },
+}
+
 /// Signals of a queue as egress sees them. Depths are packets in v1model, cells of the traffic manager's memory in TNA.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueSignals {
@@ -314,6 +328,16 @@ impl<F: Frame> Switch<F> {
         either!(&mut self.core, core => core.receive(now, port, frame))
     }
 
+    /// [`Switch::receive`], and [`Switch::transmit`] for the same frame if its port is `ready` for it and its queue is
+    /// empty: then the frame need not be put into the queue. A switch may always let it wait.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Time, port: usize, frame: F, ready: impl Fn(usize) -> bool) -> Passed<F> {
+        match &mut self.core {
+            Core::V1Model(v1model) => v1model.pass(now, port, frame, ready),
+            Core::Tna(tna) => Passed::Stayed(tna.receive(now, port, frame)),
+        }
+    }
+
     /// Takes the next frame of a port through egress. `None` if nothing is waiting. After a frame that does not leave,
     /// the caller may take the port's next frame at once.
     ///
@@ -330,9 +354,16 @@ impl<F: Frame> Switch<F> {
     /// [`Switch::transmit`], with other queue signals if some are given.
     #[inline(always)]
     fn transmit_under(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
-        // With the architectures in the other order, v1model's frames would be copied once more.
         if let Core::Tna(tna) = &mut self.core {
-            return tna.transmit(now, port, signals);
+            // Taken apart and put together again: otherwise both architectures would write their results to the same
+            // memory, and the parts of v1model's, which are in registers, would go through it as well.
+            let Transmitted { outcome, signals, queue, ends_turn } = tna.transmit(now, port, signals)?;
+            let outcome = match outcome {
+                Ok(frame) => Ok(frame),
+                Err(Fate::Queued { port, queue }) => Err(Fate::Queued { port, queue }),
+                Err(Fate::Lost(loss, port, frame)) => Err(Fate::Lost(loss, port, frame)),
+            };
+            return Some(Transmitted { outcome, signals, queue, ends_turn });
         }
         let Core::V1Model(v1model) = &mut self.core else { unreachable!("there are two architectures") };
         v1model.transmit(now, port, signals)

@@ -17,7 +17,7 @@ use marklab_tm::{Pool, PortConfig, TrafficManager};
 use marklab_units::Time;
 
 use crate::common::{Common, refused};
-use crate::{Fate, Frame, Loss, QueueSignals, Transmitted};
+use crate::{Fate, Frame, Loss, Passed, QueueSignals, Transmitted};
 use detours::Detours;
 use intrinsics::Intrinsics;
 
@@ -76,17 +76,41 @@ impl<F: Frame> V1Model<F> {
     // Inlined, like other functions here: a call would copy the frame once more.
     #[inline(always)]
     pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
+        let phv = self.ingress(now, port, &mut frame);
+        if self.detours.is_some() {
+            self.after_ingress(now, frame, phv, History::from(port))
+        } else {
+            self.forward(now, frame, phv, History::from(port))
+        }
+    }
+
+    /// [`crate::Switch::pass`].
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, now: Time, port: usize, mut frame: F, ready: impl Fn(usize) -> bool) -> Passed<F> {
+        let phv = self.ingress(now, port, &mut frame);
+        let history = History::from(port);
+        if self.detours.is_some() {
+            return Passed::Stayed(self.after_ingress(now, frame, phv, history));
+        }
+        let (wanted, queue) = (phv.get(self.intrinsics.egress_spec), self.intrinsics.queue(&phv));
+        let to = wanted as usize;
+        if wanted == DROP_PORT || !ready(to) || !self.queues.pass(to, queue, frame.packet().len() as u64) {
+            return Passed::Stayed(self.forward(now, frame, phv, history));
+        }
+        let signals = QueueSignals { enq_timestamp: now, ..QueueSignals::default() };
+        Passed::Left { port: to, outcome: self.egress(now, to, signals, Waiting { frame, phv, history }) }
+    }
+
+    /// Runs ingress on a frame that comes in.
+    #[inline(always)]
+    fn ingress(&mut self, now: Time, port: usize, frame: &mut F) -> Phv {
         let mut phv = self.common.blank();
         let bytes = frame.packet().len() as u64;
         phv.set_arrival_bytes(bytes);
         self.intrinsics.arrive(&mut phv, now, port, bytes);
         self.common.state.now = now;
         self.common.engine.run(Stage::Ingress, &mut self.common.state, frame.packet(), &mut phv);
-        if self.detours.is_some() {
-            self.after_ingress(now, frame, phv, History::from(port))
-        } else {
-            self.forward(now, frame, phv, History::from(port))
-        }
+        phv
     }
 
     #[inline(always)]

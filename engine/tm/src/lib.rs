@@ -116,6 +116,21 @@ impl<T> TrafficManager<T> {
         Ok(place)
     }
 
+    /// Whether an item of `bytes` bytes may pass a port's only queue: the queue is a plain one, is empty, and would admit
+    /// the item. If so, this counts the item as one that came and left at once. Otherwise nothing has happened.
+    #[inline(always)]
+    pub fn pass(&mut self, port: usize, queue: usize, bytes: u64) -> bool {
+        if self.shared.is_some() || queue > 0 {
+            return false;
+        }
+        let Some(fifo) = self.queues.get_mut(port) else { return false };
+        let passes = fifo.waiting.is_empty() && fifo.fits(bytes);
+        if passes {
+            fifo.count(1, bytes);
+        }
+        passes
+    }
+
     /// Takes the next item of a port.
     #[inline]
     pub fn dequeue(&mut self, port: usize) -> Option<Dequeued<T>> {

@@ -138,9 +138,15 @@ impl Queue {
         let behind = self.waiting.len() as u64;
         memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });
         self.bytes += bytes;
+        self.count(self.waiting.len() as u32, self.bytes);
+    }
+
+    /// Counts an item that makes the queue this long.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, packets: u32, bytes: u64) {
         self.enqueued += 1;
-        self.max_packets = self.max_packets.max(self.waiting.len() as u32);
-        self.max_bytes = self.max_bytes.max(self.bytes);
+        self.max_packets = self.max_packets.max(packets);
+        self.max_bytes = self.max_bytes.max(bytes);
     }
 
     /// Takes the first item.

@@ -47,6 +47,29 @@ fn limits_hold_one_below_at_and_one_above() {
 }
 
 #[test]
+fn an_item_passes_an_empty_queue_that_would_admit_it() {
+    for (limit, bytes, passes) in [
+        (Limit::Bytes(99), 100, false),
+        (Limit::Bytes(100), 100, true),
+        (Limit::Bytes(101), 100, true),
+        (Limit::Packets(0), 100, false),
+    ] {
+        let mut tm = TrafficManager::<char>::new([limit]);
+        assert_eq!(tm.pass(0, 0, bytes), passes, "{limit:?}");
+        // It was counted if it passed, and otherwise nothing has happened.
+        let stats = tm.stats(0);
+        let most = if passes { Depth { packets: 1, bytes } } else { Depth::default() };
+        assert_eq!((stats.enqueued, stats.dropped, stats.max), (passes.into(), 0, most));
+        assert_eq!(tm.depth(0), Depth::default());
+    }
+    let mut tm = TrafficManager::new([Limit::Packets(2)]);
+    enqueue(&mut tm, 0, (0, 0), 1, 'x').unwrap();
+    assert!(!tm.pass(0, 0, 1) && !tm.pass(1, 0, 1) && !tm.pass(0, 1, 1));
+    tm.dequeue(0).unwrap();
+    assert!(tm.pass(0, 0, 1) && !tm.pass(0, 1, 1));
+}
+
+#[test]
 fn a_refusal_has_its_reason() {
     let mut tm = TrafficManager::new([Limit::Packets(1)]);
     assert_eq!(enqueue(&mut tm, 0, (1, 0), 1, 'x'), Err(Refusal::NoPort));

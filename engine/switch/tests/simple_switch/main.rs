@@ -11,5 +11,6 @@ mod metadata;
 mod meters;
 mod needs;
 mod order;
+mod pass;
 mod queues;
 mod support;
