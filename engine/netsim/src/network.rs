@@ -439,6 +439,8 @@ impl Network {
         Ok(self.outcome(handled))
     }
 
+    // Inlined, so that the event does not go through memory.
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrival(line, frame) => self.arrival(line as usize, frame),
@@ -462,18 +464,13 @@ impl Network {
         }
     }
 
-    fn arrival(&mut self, line: usize, mut frame: Box<NetFrame>) {
+    #[inline(always)]
+    fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
         let (node, port) = self.lines[line].to();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
-            NodeState::Switch(_) => {
-                let lossless = self.pfc.is_some();
-                let part = if lossless { self.hold(line, port, &mut frame) } else { None };
-                let place = self.switch_receives(node, port, frame);
-                if lossless {
-                    self.pause_if_needed(line, part, node, place);
-                }
-            }
+            NodeState::Switch(_) if self.pfc.is_some() => self.lossless_receives(line, node, port, frame),
+            NodeState::Switch(_) => _ = self.switch_receives(node, port, frame),
         }
     }
 
@@ -505,16 +502,22 @@ impl Network {
         if frame.notes.is_held() {
             self.let_go(node, &mut frame);
         }
-        let bytes = self.framing.wire_bytes(frame.packet.len());
         let (connection, by_client) = (frame.connection as usize, frame.notes.by_client());
-        let arrival = self.lines[line].transmit(self.now, bytes);
-        self.events.push(arrival, Event::Arrival(line as u32, frame));
+        self.put_on_line(line, frame);
         if more {
             self.wake_when_free(line);
         }
         if from_host && by_client && self.rdma.is_none() {
             self.nic_has_room(connection);
         }
+    }
+
+    /// Begins the transmission of a frame on a line that is free.
+    #[inline(always)]
+    fn put_on_line(&mut self, line: usize, frame: Box<NetFrame>) {
+        let bytes = self.framing.wire_bytes(frame.packet.len());
+        let arrival = self.lines[line].transmit(self.now, bytes);
+        self.events.push(arrival, Event::Arrival(line as u32, frame));
     }
 
     /// Schedules an event for the next transmission on a line: at the end of the present one, or now if there is none.

@@ -74,7 +74,13 @@ impl Line {
         self.transmitter.busy_until()
     }
 
+    /// Whether a transmission may begin.
+    pub(super) fn is_free(&self, now: Time) -> bool {
+        now >= self.busy_until() && !self.paused
+    }
+
     /// Transmits a frame that takes `bytes` on the line. Returns the time of its arrival at the other end.
+    #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, bytes: u64) -> Time {
         self.frames += 1;
         self.bytes += bytes;
@@ -82,6 +88,7 @@ impl Line {
     }
 
     /// Transmits a frame without counting it, behind the frame under way if there is one. Returns its time of arrival.
+    #[inline(always)]
     pub(super) fn interject(&mut self, now: Time, bytes: u64) -> Time {
         self.transmitter.send(now, bytes);
         self.transmitter.busy_until() + self.delay

@@ -118,10 +118,17 @@ impl Network {
         }
     }
 
+    /// A frame arrives by a line at a port of a lossless switch.
+    #[cold]
+    pub(super) fn lossless_receives(&mut self, line: usize, node: usize, port: usize, mut frame: Box<NetFrame>) {
+        let part = self.hold(line, port, &mut frame);
+        let place = self.switch_receives(node, port, frame);
+        self.pause_if_needed(line, part, node, place);
+    }
+
     /// Counts a frame that arrives by a line at a port of a switch. Returns the part that a pause because of it holds
     /// back.
-    #[cold]
-    pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
+    fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
         let per = self.pauses().pfc.per;
         let part = self.part(per, frame);
         let bytes = frame.notes.hold(port, frame.packet.len());
@@ -135,14 +142,7 @@ impl Network {
 
     /// Asks for a pause if it is due after a line's frame has entered a switch. `place` is the port and queue of the
     /// frame, unless it was lost. A frame that the switch sends on at once does not count.
-    #[cold]
-    pub(super) fn pause_if_needed(
-        &mut self,
-        line: usize,
-        part: Option<u32>,
-        node: usize,
-        place: Option<(usize, usize)>,
-    ) {
+    fn pause_if_needed(&mut self, line: usize, part: Option<u32>, node: usize, place: Option<(usize, usize)>) {
         let Pauses { pfc, lines, .. } = self.pauses();
         let state = &mut lines[line];
         state.stats.max_held_bytes = state.stats.max_held_bytes.max(state.bytes);

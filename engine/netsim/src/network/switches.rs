@@ -2,7 +2,7 @@
 //! Switches in the network.
 
 use marklab_observe::{Departure, Passage, PortDepth, became_marked, frame_ecn};
-use marklab_switch::{Fate, Loss, Switch, Transmitted};
+use marklab_switch::{Fate, Loss, Passed, Switch, Transmitted};
 use marklab_units::Time;
 
 use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
@@ -53,8 +53,7 @@ impl Network {
 
     /// A switch receives a frame: parser, ingress, queue. Returns the port and queue in which it waits, unless it was
     /// lost.
-    // Inlined, so that the returned place costs nothing where it is not used.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn switch_receives(
         &mut self,
         node: usize,
@@ -68,11 +67,21 @@ impl Network {
             self.capture(Some(capture), &frame);
             switch = self.nodes[node].switch();
         }
-        let fate = switch.switch.receive(now, port, frame);
-        let copies = switch.switch.has_copies();
-        let place = match fate {
-            Fate::Queued { port, queue } => {
-                let Port { line, trace, .. } = switch.ports[port];
+        let SwitchNode { switch, ports } = switch;
+        let (lines, lossless) = (&self.lines, self.pfc.is_some());
+        let ready = |to: usize| match ports.get(to) {
+            Some(Port { line: Some(line), trace: None, .. }) => !lossless && lines[*line as usize].is_free(now),
+            _ => false,
+        };
+        let passed = switch.pass(now, port, frame, ready);
+        let copies = switch.has_copies();
+        let place = match passed {
+            Passed::Left { port, outcome } => {
+                self.passed(node, port, outcome);
+                Some((port, 0))
+            }
+            Passed::Stayed(Fate::Queued { port, queue }) => {
+                let Port { line, trace, .. } = ports[port];
                 if let Some(trace) = trace {
                     self.trace_arrival(trace, node, port, queue);
                 }
@@ -82,7 +91,7 @@ impl Network {
                 }
                 Some((port, queue))
             }
-            Fate::Lost(loss, port, frame) => {
+            Passed::Stayed(Fate::Lost(loss, port, frame)) => {
                 self.lost_in_switch(node, port, loss, frame);
                 None
             }
@@ -91,6 +100,41 @@ impl Network {
             self.copies_made(node);
         }
         place
+    }
+
+    /// A frame has come through a port whose queue was empty: its line transmits it.
+    #[inline(always)]
+    fn passed(&mut self, node: usize, port: usize, mut outcome: Result<Box<NetFrame>, Fate<Box<NetFrame>>>) {
+        self.count_mark(node, port, &mut outcome);
+        let Port { line, capture, .. } = self.switch(node).ports[port];
+        match outcome {
+            Ok(frame) => {
+                self.capture(capture, &frame);
+                if let Some(line) = line {
+                    self.put_on_line(line as usize, frame);
+                }
+            }
+            Err(fate) => self.stayed(node, fate),
+        }
+    }
+
+    /// Counts and notes whether a frame was marked on its way through a switch.
+    #[inline(always)]
+    fn count_mark(
+        &mut self,
+        node: usize,
+        port: usize,
+        outcome: &mut Result<Box<NetFrame>, Fate<Box<NetFrame>>>,
+    ) -> bool {
+        let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
+        self.switch(node).ports[port].marked += u64::from(marked);
+        if let (true, Ok(frame)) = (marked, outcome) {
+            frame.notes.marked();
+            if let Some(pias) = &mut self.pias {
+                pias.marked(frame);
+            }
+        }
+        marked
     }
 
     #[cold]
@@ -172,16 +216,8 @@ impl Network {
             let Transmitted { mut outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
             let more = !switch.switch.is_idle(port);
             let copies = switch.switch.has_copies();
-            let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
-            let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
-            *marks += u64::from(marked);
-            let (trace, capture) = (*trace, *capture);
-            if let (true, Ok(frame)) = (marked, &mut outcome) {
-                frame.notes.marked();
-                if let Some(pias) = &mut self.pias {
-                    pias.marked(frame);
-                }
-            }
+            let Port { trace, capture, .. } = switch.ports[port];
+            let marked = self.count_mark(node, port, &mut outcome);
             if let Some(trace) = trace {
                 let sojourn = now.since(signals.enq_timestamp);
                 let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);
