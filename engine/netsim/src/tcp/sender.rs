@@ -1022,7 +1022,8 @@ impl Sender {
             }
         }
         self.stats.fast_recoveries += 1;
-        self.fast_retransmit = self.board.has_lost();
+        // A gradual reduction lets a segment go when it begins. If marks have begun it, Linux retransmits in its turn.
+        self.fast_retransmit = self.board.has_lost() && self.config.stack.recovery != Recovery::Prr;
         self.ack_pipe = self.board.not_sacked();
         self.state = CaState::Recovery;
     }
@@ -1720,6 +1721,23 @@ mod tests {
             assert_eq!((sender.stats.fast_recoveries, sender.stats.ecn_reductions), (1, reductions));
             assert_eq!(sender.state() == CaState::Cwr, marks_first);
         }
+    }
+
+    /// Linux's `tcp_xmit_recovery` retransmits as the reduction allows, which may have begun before the loss.
+    #[test]
+    fn a_loss_in_a_reduction_by_marks_is_repaired_in_its_turn() {
+        let mut sender = sender(Dctcp::new(DctcpConfig::default()));
+        sender.config.stack.recovery = Recovery::Prr;
+        sender.write(1_000_000);
+        send_all(&mut sender, at(0));
+        // Of 10 segments, every second one that arrives lets one go.
+        ack(&mut sender, at(100), 1, &[], true);
+        assert_eq!((sender.state(), send_all(&mut sender, at(100))), (CaState::Cwr, vec![10]));
+        for (end, sent) in [(3, vec![]), (4, vec![11]), (5, vec![]), (6, vec![1])] {
+            ack(&mut sender, at(100), 1, &[(2, end)], false);
+            assert_eq!(send_all(&mut sender, at(100)), sent, "{end}");
+        }
+        assert_eq!(sender.state(), CaState::Recovery);
     }
 
     #[test]
