@@ -99,6 +99,8 @@ pub(super) struct Change {
     pub(super) latest: Option<Time>,
     pub(super) earliest: Option<Time>,
     pub(super) earliest_sacked: Option<Time>,
+    /// Whether a segment that was sent more than once is acknowledged cumulatively.
+    pub(super) resent: bool,
     /// Weight of the segments that are newly acknowledged.
     pub(super) delivered: u64,
     /// Whether segments are newly acknowledged selectively.
@@ -187,6 +189,7 @@ impl Scoreboard {
         let mut change = Change::default();
         while let Some(segment) = self.segments.pop_front_if(|segment| segment.end() <= report.una) {
             self.leave(segment);
+            change.resent |= segment.resent;
             if segment.state != State::Sacked {
                 self.arrived(segment, report, &mut change);
                 if !segment.resent {
@@ -196,7 +199,13 @@ impl Scoreboard {
         }
         if let Some(&(start, end)) = report.sacks.first() {
             let within = report.sacks.get(1).is_some_and(|&(from, to)| from <= start && end <= to);
-            change.duplicate = (start < report.una || within).then_some(end);
+            if start < report.una || within {
+                change.duplicate = Some(end);
+                // Linux's `tcp_dsack_seen`: what arrived twice has been delivered too.
+                if self.detection == LossDetection::Rack {
+                    change.delivered += self.weight((end - start) as u32);
+                }
+            }
             for &(start, end) in report.sacks {
                 self.acknowledge_range(start, end, report, &mut change);
             }

@@ -828,8 +828,12 @@ impl Sender {
         let latest = change.latest.map(|sent| now.since(sent));
         let sample = match self.config.rto.estimator {
             RtoEstimator::Rfc6298 => latest,
-            // Linux takes the segment that waited longest, of those acknowledged in order if there are any.
-            RtoEstimator::Linux => change.earliest.or(change.earliest_sacked).map(|sent| now.since(sent)),
+            // Linux takes the segment that waited longest, of those acknowledged in order if there are any. If one of these
+            // was sent again, the others waited for it and say nothing (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
+            RtoEstimator::Linux => {
+                let in_order = change.earliest.filter(|_| !change.resent);
+                in_order.or(change.earliest_sacked).map(|sent| now.since(sent))
+            }
         };
         if let (Some(sample), Some(latest)) = (sample, latest) {
             self.rtt.sample_of(sample, self.snd_una, self.snd_nxt);
@@ -1738,6 +1742,42 @@ mod tests {
             assert_eq!(send_all(&mut sender, at(100)), sent, "{end}");
         }
         assert_eq!(sender.state(), CaState::Recovery);
+    }
+
+    /// Linux's `tcp_dsack_seen`.
+    #[test]
+    fn a_segment_that_came_twice_counts_as_delivered_where_losses_are_found_by_time() {
+        for (detection, grown) in [(LossDetection::Rack, 3), (LossDetection::Dupthresh, 2)] {
+            let mut sender = sender(Reno);
+            sender.config.stack.growth = Growth::Acks;
+            sender.config.stack.window_unit = WindowUnit::Segments;
+            sender.board = Scoreboard::new(detection, WindowUnit::Segments, MSS);
+            sender.write(1_000_000);
+            send_all(&mut sender, at(0));
+            ack(&mut sender, at(100), 4, &[], false);
+            send_all(&mut sender, at(100));
+            let before = sender.window().cwnd;
+            ack(&mut sender, at(200), 6, &[(2, 3)], false);
+            assert_eq!(sender.window().cwnd - before, grown * u64::from(MSS), "{detection:?}");
+        }
+    }
+
+    /// `tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED.
+    #[test]
+    fn a_segment_that_waited_for_a_retransmission_gives_no_sample_as_in_linux() {
+        for (estimator, changes) in [(RtoEstimator::Linux, false), (RtoEstimator::Rfc6298, true)] {
+            let mut sender = sender(Reno);
+            sender.config.rto.estimator = estimator;
+            sender.rtt = RttEstimator::new(sender.config.rto);
+            sender.write(4_000);
+            send_all(&mut sender, at(0));
+            ack(&mut sender, at(100), 1, &[], false);
+            let before = sender.rtt().srtt();
+            sender.on_timeout(at(5_000));
+            assert_eq!(send_all(&mut sender, at(5_000)), [1]);
+            ack(&mut sender, at(5_100), 4, &[], false);
+            assert_eq!(sender.rtt().srtt() != before, changes, "{estimator:?}");
+        }
     }
 
     #[test]
