@@ -29,6 +29,9 @@ _FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$\n?", re.MULTILINE | re.DOTALL)
 _COMMENTS = re.compile(r"(?:^<!-- [^\n]* -->\n)*\Z", re.MULTILINE)
 _COMMENT = re.compile(r"^<!-- ([a-z ]+): ([^\n]*) -->$", re.MULTILINE)
 _PROMPT = "$ "
+_FIRST_TABLE = re.compile(
+    r"^\$ python orchestrator\.py --scheme diffecn --load 0\.8\n(web_search.*?)^```", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -76,3 +79,10 @@ def blocks(page: Path) -> Iterator[Block]:
         marks = dict(_COMMENT.findall(above[0] if above else ""))
         shown = re.sub(r"<!--.*?-->", "", text[: fence.start()], flags=re.DOTALL)
         yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[2], fence[3], marks, shown)
+
+
+def first_table() -> str:
+    """What README.md shows for the first command of a new user."""
+    text = TOP[0].read_text(encoding="utf-8")
+    (shown,) = _FIRST_TABLE.finditer(text)
+    return shown[1]
