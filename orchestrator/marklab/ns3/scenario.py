@@ -40,7 +40,12 @@ LIKE_NS3: Mapping[str, Any] = {
     "stop": "100s",
     "seeds": 1,
 }
-LIKE_NS3_TRANSPORT: Mapping[str, Any] = {"ack_every": 1, "receive_window": 2**20, "cwnd_validation": False}
+LIKE_NS3_TRANSPORT: Mapping[str, Any] = {
+    "stack": "ns-3.37",
+    "ack_every": 1,
+    "receive_window": 2**20,
+    "cwnd_validation": False,
+}
 
 _TRANSPORTS = {"dctcp": "dctcp", "ecn-star": "newreno-ecn", "reno": "newreno"}
 
