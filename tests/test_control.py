@@ -43,6 +43,16 @@ def lookup(entries: list[dict[str, Any]], table: str, **match: object) -> tuple[
     return found[0]["action"], found[0]["params"]
 
 
+def route(entries: list[dict[str, Any]], names: Forwarding, host: int) -> dict[str, Any]:
+    """The longest prefix that has a host's address."""
+
+    def matches(value: int, bits: int) -> bool:
+        return host_ip(host) >> 32 - bits == value >> 32 - bits
+
+    found = [entry for entry in entries if entry["table"] == names.table and matches(*entry["match"][names.key]["lpm"])]
+    return max(found, key=lambda entry: int(entry["match"][names.key]["lpm"][1]))
+
+
 def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
     """Follow all paths from a switch; returns the number of switches on them."""
     graph = network.graph
@@ -50,7 +60,8 @@ def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
         assert (node, mac_seen) == (target, mac(graph, target))
         return 0
     entries = forwarding_entries(graph, node - len(graph.hosts), Forwarding())
-    action, params = lookup(entries, "ipv4_lpm", dst_addr={"lpm": [host_ip(target), 32]})
+    found = route(entries, Forwarding(), target)
+    action, params = found["action"], found["params"]
     hops = [params]
     if action == "hash_to_group":
         members = range(params["members"])
@@ -95,10 +106,10 @@ def tops(tree: FatTree, names: Forwarding, hashes: range) -> Counter[int]:
     for value in hashes:
         node = graph.lines_from[0][0].target.node
         while True:
-            route = entries[node][target]
-            if route["action"] != names.ecmp_action:
+            found = route(entries[node], names, target)
+            if found["action"] != names.ecmp_action:
                 break
-            params = route["params"]
+            params = found["params"]
             member = value % params["members"] if names.ecmp_members else value & params["mask"]
             node = line[Port(node, members[node, member])].target.node
         seen[node] += 1

@@ -33,7 +33,7 @@ pub(crate) struct Progress {
 impl Progress {
     #[new]
     fn new() -> Progress {
-        Progress { inner: Arc::default() }
+        Progress { inner: Arc::new(marklab_netsim::Progress { clock: Some(cpu_ns), ..Default::default() }) }
     }
 
     /// Flows finished.
@@ -63,6 +63,12 @@ impl Progress {
     fn cancel(&self) {
         self.inner.cancel.store(true, Ordering::Relaxed);
     }
+}
+
+/// CPU time of the calling thread in ns.
+fn cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Columns of the flow list.
@@ -123,7 +129,8 @@ impl Flows<'_> {
 /// Runs a network until all flows have finished, without the interpreter lock.
 ///
 /// `config` is the JSON of `marklab_netsim::Config`. `program` runs on all switches. `shared_entries` go into the tables
-/// of all switches, `entries[i]` into those of the i-th switch. `seed` seeds the programs' random streams.
+/// of all switches, `entries[i]` into those of the i-th switch. `seed` seeds the programs' random streams. The result is the
+/// same for any number of `threads`.
 ///
 /// Returns a dict with `report` (JSON) and numpy arrays: columns with a value per flow, and dicts of columns.
 ///
@@ -134,10 +141,11 @@ impl Flows<'_> {
 /// - `sender_trace`: windows and states of senders, over time; only if requested.
 /// - `rtts`: round-trip times of TCP, and their number.
 /// - `queue_samples`: sampled queue lengths, and their number; only if requested.
+/// - `other_threads_ns`: CPU time of all threads except the calling one.
 /// - `probes`: a row for each request of a probe; `rtt_ns` is -1 if no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-#[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
+#[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress, threads=1))]
 pub(crate) fn simulate<'py>(
     python: Python<'py>,
     config: &str,
@@ -147,6 +155,7 @@ pub(crate) fn simulate<'py>(
     flows: Flows<'_>,
     seed: u64,
     progress: &Progress,
+    threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let config: Config = serde_json::from_str(config).map_err(|error| refuse(format!("configuration: {error}")))?;
     let shared = entries::parse(shared_entries)?;
@@ -159,14 +168,16 @@ pub(crate) fn simulate<'py>(
         BuildError::Config(_) => refuse(error),
     })?;
     let inner = progress.inner.clone();
-    let outcome = python.detach(|| network.run(&inner)).map_err(|error| match error {
+    let outcome = python.detach(|| network.run_on(&inner, threads)).map_err(|error| match error {
         RunError::Cancelled => CancelledError::new_err(error.to_string()),
         RunError::Capture(_) => PyOSError::new_err(error.to_string()),
         RunError::Assertion { node, failed } => {
             refuse(format!("{} (at {})", program.explain(failed), config.nodes[node].name()))
         }
     })?;
-    result(python, &config, outcome)
+    let result = result(python, &config, outcome)?;
+    result.set_item("other_threads_ns", progress.inner.other_threads_ns.load(Ordering::Relaxed))?;
+    Ok(result)
 }
 
 /// Name, number of ports, queues and mirror sessions of a switch.

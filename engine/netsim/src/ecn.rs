@@ -32,6 +32,15 @@ impl EcnInterference {
         }
     }
 
+    /// Adds other counts.
+    pub(crate) fn merge(&mut self, other: EcnInterference) {
+        self.bleached += other.bleached;
+        self.forged += other.forged;
+        self.erased += other.erased;
+        self.rewritten += other.rewritten;
+        self.refused += other.refused;
+    }
+
     #[cold]
     fn count(&mut self, due: Ecn, arrived: Ecn) {
         *match (due, arrived) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The event queue: in order of time, and for equal times in the order in which events were added.
+//! The event queue: in order of time, for equal times in order of [`Ranked::rank`], and for equal ranks in the order in
+//! which events were added.
 //!
 //! It is a calendar queue. Near events lie in slots of a few ns, each a sorted list. Far events, mostly timers, wait
 //! in a heap until the calendar reaches their slot. Slots are so short that a list holds few events, and a new event
@@ -24,6 +25,12 @@ const TOP: usize = 4;
 const NONE: u32 = u32::MAX;
 /// No slot.
 const NOWHERE: u64 = u64::MAX;
+
+/// Events that are ordered among those of the same time.
+pub(crate) trait Ranked {
+    /// Lower ranks come first.
+    fn rank(&self, time: Time) -> u64;
+}
 
 /// An event in a slot's list or in the heap, or a free place.
 #[derive(Debug)]
@@ -76,11 +83,18 @@ impl<E> Default for EventQueue<E> {
     }
 }
 
+impl<E: Ranked> Place<E> {
+    #[inline(always)]
+    fn rank(&self) -> u64 {
+        self.event.as_ref().map_or(0, |event| event.rank(self.time))
+    }
+}
+
 fn slot_of(time: Time) -> u64 {
     time.nanos() >> SLOT_SHIFT
 }
 
-impl<E> EventQueue<E> {
+impl<E: Ranked> EventQueue<E> {
     /// Adds an event.
     ///
     /// # Panics
@@ -122,9 +136,22 @@ impl<E> EventQueue<E> {
         self.places.push(Place { time: Time::ZERO, event: None, next: NONE, last: NONE });
     }
 
-    /// Takes the next event.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
+    /// Time of the next event.
+    #[inline(always)]
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        // Far events are later than those in the calendar.
+        match self.ahead {
+            NOWHERE => self.far.peek().map(|first| first.0.0),
+            ahead => Some(self.places[self.firsts[ahead as usize % SLOTS] as usize].time),
+        }
+    }
+
+    /// Takes the next event, if it is earlier than `limit`.
+    #[inline(always)]
+    pub(crate) fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
+        if self.next_time()? >= limit {
+            return None;
+        }
         if self.ahead == NOWHERE {
             self.cursor = slot_of(self.far.peek()?.0.0);
             self.fetch_far();
@@ -172,7 +199,7 @@ impl<E> EventQueue<E> {
         self.far_slot = first_slot(self);
     }
 
-    /// Puts the event `at` into the list of its slot, behind all events that are not later.
+    /// Puts the event `at` into the list of its slot, behind all events that do not come after it.
     #[inline(never)]
     fn link(&mut self, at: u32, time: Time) {
         let place = &mut self.places[at as usize];
@@ -195,15 +222,19 @@ impl<E> EventQueue<E> {
         let near = &mut self.places[..];
         let last = near[first as usize].last;
         let mut before = last;
-        if near[last as usize].time <= time {
+        let is_before = |other: u32| {
+            let (other, new) = (&near[other as usize], &near[at as usize]);
+            other.time < time || other.time == time && other.rank() <= new.rank()
+        };
+        if is_before(last) {
             near[first as usize].last = at;
-        } else if time < near[first as usize].time {
+        } else if !is_before(first) {
             (near[at as usize].next, near[at as usize].last) = (first, last);
             self.firsts[slot] = at;
             return;
         } else {
             before = first;
-            while near[near[before as usize].next as usize].time <= time {
+            while is_before(near[before as usize].next) {
                 before = near[before as usize].next;
             }
         }
@@ -242,6 +273,15 @@ mod tests {
 
     use super::*;
 
+    const NEVER: Time = Time::from_nanos(u64::MAX);
+
+    /// A rank, and the number of the event.
+    impl Ranked for (u64, usize) {
+        fn rank(&self, _: Time) -> u64 {
+            self.0
+        }
+    }
+
     /// Steps in time: within a slot, across slots, across the whole calendar.
     fn distance() -> impl Strategy<Value = u64> {
         // Around the end of the calendar, where slots are reused.
@@ -250,29 +290,30 @@ mod tests {
     }
 
     proptest! {
-        /// Oracle: a stable sort by time.
+        /// Oracle: a stable sort by time and rank.
         #[test]
-        fn events_come_in_time_order_and_ties_in_the_order_added(
-            steps in prop::collection::vec(prop::option::weighted(0.6, distance()), 0..300),
+        fn events_come_in_order_of_time_and_rank_and_then_as_added(
+            steps in prop::collection::vec(prop::option::weighted(0.6, (distance(), 0..3u64)), 0..300),
         ) {
             let mut queue = EventQueue::default();
-            let mut list: Vec<(u64, usize)> = Vec::new();
+            let mut list: Vec<(u64, (u64, usize))> = Vec::new();
             let mut now = 0;
-            let take = |list: &mut Vec<(u64, usize)>| {
-                let first = (0..list.len()).min_by_key(|&at| list[at].0)?;
+            let take = |list: &mut Vec<(u64, (u64, usize))>| {
+                let first = (0..list.len()).min_by_key(|&at| (list[at].0, list[at].1.0))?;
                 Some(list.remove(first))
             };
             for (number, step) in steps.into_iter().enumerate() {
-                if let Some(distance) = step {
-                    queue.push(Time::from_nanos(now + distance), number);
-                    list.push((now + distance, number));
+                prop_assert_eq!(queue.next_time().map(Time::nanos), list.iter().map(|&(time, _)| time).min());
+                if let Some((distance, rank)) = step {
+                    queue.push(Time::from_nanos(now + distance), (rank, number));
+                    list.push((now + distance, (rank, number)));
                 } else {
-                    let popped = queue.pop().map(|(time, event)| (time.nanos(), event));
+                    let popped = queue.pop_before(NEVER).map(|(time, event)| (time.nanos(), event));
                     prop_assert_eq!(popped, take(&mut list));
                     now = popped.map_or(now, |(time, _)| time);
                 }
             }
-            while let Some((time, event)) = queue.pop() {
+            while let Some((time, event)) = queue.pop_before(NEVER) {
                 prop_assert_eq!(Some((time.nanos(), event)), take(&mut list));
             }
             prop_assert!(list.is_empty());
@@ -281,16 +322,17 @@ mod tests {
 
     /// A long list in one slot, of events that are added near and far.
     #[test]
-    fn many_ties_in_a_slot_come_in_the_order_added() {
+    fn many_ties_in_a_slot_come_in_order() {
         for start in [0, 1 << SLOT_SHIFT, 1 << 40] {
             let mut queue = EventQueue::default();
             let time = |number: u64| start + number * 7 % 3;
+            let rank = |number: u64| number % 2;
             for number in 0..500u64 {
-                queue.push(Time::from_nanos(time(number)), number);
+                queue.push(Time::from_nanos(time(number)), (rank(number), number as usize));
             }
             let mut expected: Vec<u64> = (0..500).collect();
-            expected.sort_by_key(|&number| time(number));
-            let came = std::iter::from_fn(|| queue.pop().map(|(_, number)| number));
+            expected.sort_by_key(|&number| (time(number), rank(number)));
+            let came = std::iter::from_fn(|| queue.pop_before(NEVER).map(|(_, (_, number))| number as u64));
             assert_eq!(came.collect::<Vec<_>>(), expected, "{start}");
         }
     }

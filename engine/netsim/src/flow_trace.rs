@@ -19,16 +19,23 @@ pub struct FlowRow {
 pub struct FlowTrace {
     interval: Duration,
     rows: Vec<FlowRow>,
-    /// Per flow: bytes so far, and its last row.
-    flows: Vec<(u64, Option<u32>)>,
+    /// Last row of each flow.
+    last: Vec<Option<u32>>,
 }
 
 impl FlowTrace {
     pub(crate) fn new(interval_ns: u64, flows: usize) -> FlowTrace {
-        FlowTrace {
-            interval: Duration::from_nanos(interval_ns.max(1)),
-            rows: Vec::new(),
-            flows: vec![(0, None); flows],
+        FlowTrace { interval: Duration::from_nanos(interval_ns.max(1)), rows: Vec::new(), last: vec![None; flows] }
+    }
+
+    /// Adds the rows of other flows, or later rows. All are in order of time, and then of flows.
+    pub(crate) fn merge(&mut self, other: FlowTrace) {
+        for row in other.rows {
+            self.delivered(row.time, row.flow, row.bytes);
+        }
+        self.rows.sort_by_key(|row| (row.time, row.flow));
+        for (at, row) in self.rows.iter().enumerate() {
+            self.last[row.flow as usize] = Some(at as u32);
         }
     }
 
@@ -37,13 +44,12 @@ impl FlowTrace {
         &self.rows
     }
 
-    /// Records that a flow has delivered `total` bytes so far.
-    pub(crate) fn delivered(&mut self, now: Time, flow: u32, total: u64) {
-        let (before, last) = &mut self.flows[flow as usize];
-        let bytes = total - std::mem::replace(before, total);
+    /// Records that a flow has delivered some more bytes.
+    pub(crate) fn delivered(&mut self, now: Time, flow: u32, bytes: u64) {
         if bytes == 0 {
             return;
         }
+        let last = &mut self.last[flow as usize];
         let time = now.start_of(self.interval);
         match last.map(|at| &mut self.rows[at as usize]).filter(|row| row.time == time) {
             Some(row) => row.bytes += bytes,
@@ -62,10 +68,14 @@ mod tests {
     #[test]
     fn deliveries_are_summed_by_flow_and_interval() {
         let mut trace = FlowTrace::new(100, 2);
-        for (ns, flow, total) in [(5, 0, 10), (10, 1, 7), (99, 0, 30), (99, 0, 30), (100, 0, 31), (350, 1, 8)] {
-            trace.delivered(Time::from_nanos(ns), flow, total);
+        for (ns, flow, bytes) in [(5, 0, 10), (10, 1, 7), (99, 0, 20), (99, 0, 0), (100, 0, 1), (350, 1, 1)] {
+            trace.delivered(Time::from_nanos(ns), flow, bytes);
         }
+        // Of other flows, and of the same one later.
+        let mut other = FlowTrace::new(100, 2);
+        other.delivered(Time::from_nanos(120), 0, 4);
+        trace.merge(other);
         let rows: Vec<_> = trace.rows().iter().map(|row| (row.time.nanos(), row.flow, row.bytes)).collect();
-        assert_eq!(rows, [(0, 0, 30), (0, 1, 7), (100, 0, 1), (300, 1, 1)]);
+        assert_eq!(rows, [(0, 0, 30), (0, 1, 7), (100, 0, 5), (300, 1, 1)]);
     }
 }

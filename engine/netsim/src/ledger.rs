@@ -58,6 +58,13 @@ impl Ledger {
         *self.losses.entry((node, port, reason)).or_default() += 1;
     }
 
+    /// Adds the losses of another ledger.
+    pub(crate) fn merge(&mut self, other: &Ledger) {
+        for (&place, &packets) in &other.losses {
+            *self.losses.entry(place).or_default() += packets;
+        }
+    }
+
     /// Losses: node, port, reason, packets.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Option<usize>, Reason, u64)> {
         self.losses.iter().map(|(&(node, port, reason), &packets)| (node, port, reason, packets))

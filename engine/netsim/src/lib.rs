@@ -5,11 +5,8 @@
 //! [`Network::run`] returns the [`Outcome`]. The crate reads no clock and no global random stream, and never depends on
 //! the order of a hash map: equal input gives equal output.
 //!
-//! - `events`, `network::link`: time and lines;
+//! - `events`: time; `network`: nodes, lines between them, and the run on one or several threads;
 //! - [`tcp`], [`rdma`]: end points as state machines; [`wire`]: their headers as bytes;
-//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::flows`: start of flows;
-//!   `network::handshake`: opening of connections; `network::queue_pairs`: RDMA hosts; `network::pause`: lossless
-//!   lines; `network::pias`: priorities by bytes sent; `network::probes`: measured round trips;
 //! - [`ledger`], `ecn`, `flow_trace`, `sender_trace`, `queue_samples`: observations, in addition to those of
 //!   [`marklab_observe`].
 

@@ -35,6 +35,17 @@ impl SenderTrace {
         SenderTrace { rows: Vec::new(), last: vec![None; flows] }
     }
 
+    /// Adds the rows of other flows, or later rows. All are in order of time, and then of flows.
+    pub(crate) fn merge(&mut self, other: SenderTrace) {
+        for row in other.rows {
+            self.add(row);
+        }
+        self.rows.sort_by_key(|row| (row.time, row.flow));
+        for (at, row) in self.rows.iter().enumerate() {
+            self.last[row.flow as usize] = Some(at as u32);
+        }
+    }
+
     /// The rows, oldest first.
     pub fn rows(&self) -> &[SenderRow] {
         &self.rows
@@ -44,9 +55,12 @@ impl SenderTrace {
     pub(crate) fn look(&mut self, time: Time, flow: u32, sender: &Sender) {
         let window = sender.window();
         let alpha = sender.control().alpha().unwrap_or_default();
-        let row = SenderRow { time, flow, cwnd: window.cwnd, ssthresh: window.ssthresh, state: sender.state(), alpha };
-        let last = &mut self.last[flow as usize];
-        if last.is_none_or(|at| SenderRow { time, ..self.rows[at as usize] } != row) {
+        self.add(SenderRow { time, flow, cwnd: window.cwnd, ssthresh: window.ssthresh, state: sender.state(), alpha });
+    }
+
+    fn add(&mut self, row: SenderRow) {
+        let last = &mut self.last[row.flow as usize];
+        if last.is_none_or(|at| SenderRow { time: row.time, ..self.rows[at as usize] } != row) {
             *last = Some(self.rows.len() as u32);
             self.rows.push(row);
         }

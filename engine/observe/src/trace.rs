@@ -187,6 +187,13 @@ impl PortTrace {
         self.packets.as_deref()
     }
 
+    /// Names the flows of the recorded packets.
+    pub fn name_flows(&mut self, flow: impl Fn(&Passage) -> Option<u32>) {
+        for packet in self.packets.iter_mut().flatten() {
+            packet.flow = flow(packet);
+        }
+    }
+
     /// Records a packet that left, if packets are recorded.
     pub fn passed(&mut self, passage: impl FnOnce() -> Passage) {
         if let Some(packets) = &mut self.packets {

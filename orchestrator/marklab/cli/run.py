@@ -32,6 +32,18 @@ def _option(*names: str, says: str, value: str = " ", panel: str | None = None) 
     return typer.Option(*names, help=says, metavar=value, rich_help_panel=panel, show_default=False)
 
 
+_JOBS = typer.Option(
+    "--jobs", "-j", min=1, metavar="N", help="Threads of all cells. Default: cores.", rich_help_panel=_OUTPUT
+)
+_THREADS = typer.Option(
+    "--threads",
+    min=1,
+    metavar="N",
+    help="sim: threads of each cell. Default: cores that few cells leave.",
+    rich_help_panel=_OUTPUT,
+)
+
+
 @takes_settings(RUN)
 def run(
     scheme: Annotated[
@@ -62,12 +74,8 @@ def run(
     figures: Annotated[
         Form | None, _option(value="pdf|png", says="Also draw the charts of the report into files.", panel=_OUTPUT)
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", min=1, metavar="N", help="Cells in parallel. Default: cores.", rich_help_panel=_OUTPUT
-        ),
-    ] = None,
+    jobs: Annotated[int | None, _JOBS] = None,
+    threads: Annotated[int | None, _THREADS] = None,
 ) -> None:
     """Run schemes and a baseline on the same flows, and report flow completion times."""
     if no_report and figures is not None:
@@ -75,7 +83,7 @@ def run(
     described = merged_settings(spec, settings or {}, set_ or [])
     choose_fabric(described, fabric, {"dilation": dilation, "switch": switch})
     described["schemes"] = chosen_schemes(scheme or as_list(described.get("schemes", [])), param or [])
-    summary, folder = run_spec(make_spec(described), out, jobs or default_workers())
+    summary, folder = run_spec(make_spec(described), out, jobs or default_workers(), threads)
     if not no_report:
         # After the folder is complete, so that an error in the report does not lose the result.
         write_report(open_collection(folder), folder / REPORT, figures)

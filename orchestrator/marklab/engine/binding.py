@@ -259,6 +259,7 @@ class _Module(Protocol):
         flows: Mapping[str, NDArray[Any]],
         seed: int,
         watch: Watch,
+        threads: int,
     ) -> dict[str, Any]: ...
 
     def FlowServer(self, listen: str) -> FlowServer: ...  # noqa: N802
@@ -439,8 +440,9 @@ def simulate(
     flows: Mapping[str, NDArray[np.generic]],
     seed: int,
     watch: Watch,
+    threads: int = 1,
 ) -> dict[str, Any]:
-    """Run a network; gives the report as plain data and columns as arrays."""
+    """Run a network; gives the report as plain data and columns as arrays. They are the same for any number of threads."""
     with _explained():
         result = _module().simulate(
             json.dumps(config),
@@ -450,6 +452,7 @@ def simulate(
             flows,
             seed,
             watch,
+            threads,
         )
     return result | {"report": json.loads(result["report"])}
 

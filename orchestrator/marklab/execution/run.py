@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from marklab.errors import RunFailed
@@ -20,28 +21,38 @@ from marklab.results.summary import Summary
 from marklab.spec.description import Spec
 
 
-def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
-    """Run a description; gives the summary and its folder."""
+def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None) -> tuple[Summary, Path]:
+    """Run a description; gives the summary and its folder.
+
+    Of `workers` cells that may run at a time, those that are left over where there are fewer cells go to threads of the
+    cells, unless `threads` says how many threads each cell has. The result does not depend on it.
+    """
     fabric = fabric_of(spec)
     experiment = prepare(spec)
     fabric.check(experiment)
     experiment = fabric.settled(experiment)
     folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
     with new_folder(folder) as staging:
-        experiment, observations = _run(fabric, experiment, staging, min(workers, fabric.max_workers or workers))
+        experiment, observations = _run(
+            fabric, experiment, staging, min(workers, fabric.max_workers or workers), threads
+        )
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
     return summary, folder
 
 
-def _run(fabric: Fabric, experiment: Experiment, captures: Path, workers: int) -> tuple[Experiment, list[Observation]]:
+def _run(
+    fabric: Fabric, experiment: Experiment, captures: Path, workers: int, threads: int | None
+) -> tuple[Experiment, list[Observation]]:
     """Run all cells in one way: where a cell fails and the fabric knows another way, all of them again."""
     given_up: list[str] = []
     while True:
         cells = _cells(experiment, captures)
+        each = threads or max(1, workers // len(cells))
+        cells = [replace(cell, threads=each) for cell in cells]
         try:
             with progress_bar("running", total_flows(cells)) as on_progress:
-                observations = run_cells(fabric, cells, workers, on_progress)
+                observations = run_cells(fabric, cells, max(1, workers // each), on_progress)
         except RunFailed as error:
             slower = fabric.slower(experiment, error)
             if slower is None:

@@ -15,12 +15,16 @@ from marklab.results.observation import Observation
 
 @dataclass(frozen=True)
 class Cell:
-    """One scheme on the flows of one seed. Captures, if any, go to `captures`."""
+    """One scheme on the flows of one seed. Captures, if any, go to `captures`.
+
+    Simulated, it may run on several `threads`, with the same result as on one.
+    """
 
     experiment: Experiment
     scheme: ReadyScheme
     seed: int
     captures: Path | None = None
+    threads: int = 1
 
     def __str__(self) -> str:
         return f"{self.scheme.label}, seed {self.seed}"

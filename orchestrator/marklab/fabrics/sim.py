@@ -76,8 +76,9 @@ class Sim:
             flows.for_engine() | {"receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows))},
             cell.seed,
             watch,
+            cell.threads,
         )
-        cpu_s = time.thread_time() - start
+        cpu_s = time.thread_time() - start + result["other_threads_ns"] / 1e9
         flows, rows = flows.as_begun(result["start_ns"]) if flows.waiting.any() else (flows, np.arange(len(flows)))
         names = experiment.network.graph.names
         return Observation(

@@ -82,7 +82,7 @@ class Problem:
 def needed_fps(network: Network, factor: int) -> float:
     """Frames per second that all switches together handle while the bottleneck is full."""
     graph = network.graph
-    pairs = network.pairs[:: max(1, len(network.pairs) // 1000)]
+    pairs = network.pairs.take(np.arange(0, len(network.pairs), max(1, len(network.pairs) // 1000))).tolist()
     hops = float(np.mean([len(graph.path(*pair)) - 1 for pair in pairs]))
     segments_per_s = network.bottleneck_bps / factor / network.bottleneck_share / (8 * FULL_LINE_BYTES)
     return segments_per_s * _FRAMES_PER_SEGMENT * hops

@@ -82,7 +82,7 @@ def _background(spec: Spec, network: Network, seed: int) -> FlowList:
     services = _services(spec, network, seed, chosen)
     flows = make_flows(
         start_ns=_poisson(seed, "arrivals", gap, spec.flows),
-        pairs=np.array(network.pairs, dtype=np.uint32)[chosen],
+        pairs=network.pairs.take(chosen),
         size_bytes=_sizes(spec, services, uniform(seed, "sizes", spec.flows)),
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", spec.flows)),
     )
@@ -163,9 +163,9 @@ def _queries(spec: Spec, queries: Queries, network: Network, seed: int, end_ns: 
 def _askers(network: Network, senders: int, seed: int, number: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
     """Pairs of one query: a receiver, and its possible senders in random order, again and again if they are few."""
     stream = f"query {number}"
-    receivers = sorted({target for _, target in network.pairs})
+    receivers = network.pairs.receivers
     target = receivers[int(integers(uniform(seed, f"{stream} receiver", 1), len(receivers))[0])]
-    possible = np.array([source for source, other in network.pairs if other == target], dtype=np.uint32)
+    possible = np.array(network.pairs.senders_to(target), dtype=np.uint32)
     order = np.argsort(uniform(seed, f"{stream} senders", len(possible)), kind="stable")
     sources = np.resize(possible[order], senders)
     return np.stack([sources, np.full(senders, target, dtype=np.uint32)], axis=1)

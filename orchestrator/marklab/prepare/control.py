@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from marklab.results.observation import ACTIVE_FLOWS
 from marklab.topology import Graph, Line
 
 _FIRST_IP = 10 << 24
+
+# Lines on which a switch sends, and the number of paths before it.
+_Way = tuple[tuple[Line, ...], int]
 
 
 def host_ip(host: int) -> int:
@@ -28,23 +32,31 @@ def mac(graph: Graph, node: int) -> int:
 
 
 def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Entry]:
-    """One route per host; several equal paths make a group, which all hosts with the same paths share.
+    """Routes to all hosts, as prefixes; several equal paths make a group, which all hosts with the same paths share.
 
     The first switch that has n paths chooses by h mod n of a hash h. Behind choices among k paths the choice is
     h mod kn / k, rounded down: for evenly spread hashes this is independent of h mod k.
     """
     node = len(graph.hosts) + switch
-    groups: dict[tuple[tuple[Line, ...], int], int] = {}
+    found, way_of_rack = graph.ways(node)
+    groups: dict[_Way, int] = {}
+    actions: dict[_Way, tuple[str, dict[str, int]]] = {}
+    ranges: list[tuple[_Way, int, int]] = []
+    for (edge, first, last), number in zip(graph.racks, way_of_rack, strict=True):
+        if edge != node:
+            way = found[number]
+            ranges.append((way, host_ip(first), host_ip(last)))
+            if way not in actions:
+                actions[way] = _action(graph, way, groups, names)
+            continue
+        for host in range(first, last + 1):
+            way = graph.next_lines(node, host), 1
+            ranges.append((way, host_ip(host), host_ip(host)))
+            actions[way] = _action(graph, way, groups, names)
     entries = []
-    for host in range(len(graph.hosts)):
-        lines = graph.next_lines(node, host)
-        if len(lines) == 1:
-            action, params = names.action, _forward(graph, lines[0], names)
-        else:
-            spread = graph.spread(node, host)
-            group = groups.setdefault((lines, spread), len(groups))
-            action, params = names.ecmp_action, {names.ecmp_group: group, **_size(names, len(lines) * spread)}
-        route = {names.key: {"lpm": [host_ip(host), 32]}}
+    for way, value, bits in _prefixes(ranges):
+        action, params = actions[way]
+        route = {names.key: {"lpm": [value, bits]}}
         entries.append({"table": names.table, "match": route, "action": action, "params": params})
     for (lines, spread), group in groups.items():
         for member in range(_buckets(names, len(lines) * spread)):
@@ -52,6 +64,42 @@ def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Ent
             params = _forward(graph, lines[member // spread % len(lines)], names)
             entries.append({"table": names.ecmp_table, "match": match, "action": names.action, "params": params})
     return entries
+
+
+def _action(graph: Graph, way: _Way, groups: dict[_Way, int], names: Forwarding) -> tuple[str, dict[str, int]]:
+    """The action of a route, and its parameters. Several lines make a group, which is new or one of `groups`."""
+    lines, spread = way
+    if len(lines) == 1:
+        return names.action, _forward(graph, lines[0], names)
+    group = groups.setdefault(way, len(groups))
+    return names.ecmp_action, {names.ecmp_group: group, **_size(names, len(lines) * spread)}
+
+
+def _prefixes(ways: Sequence[tuple[_Way, int, int]]) -> Iterator[tuple[_Way, int, int]]:
+    """Prefixes of ranges of addresses, each range with its way, its first and its last address: way, value and bits.
+
+    One way has a prefix that covers all addresses, and the others have prefixes within it. The way with the most ranges
+    of its own needs the most prefixes otherwise.
+    """
+    joined: list[tuple[_Way, int, int]] = []
+    for way, first, last in ways:
+        if joined and joined[-1][0] == way and joined[-1][2] + 1 == first:
+            joined[-1] = way, joined[-1][1], last
+        else:
+            joined.append((way, first, last))
+    blocks = [(way, *block) for way, first, last in joined for block in _blocks(first, last)]
+    usual = max(dict.fromkeys(way for way, _, _ in blocks), key=Counter(way for way, _, _ in blocks).__getitem__)
+    bits = 32 - (joined[0][1] ^ joined[-1][2]).bit_length()
+    yield usual, joined[0][1] >> 32 - bits << 32 - bits, bits
+    yield from (block for block in blocks if block[0] != usual)
+
+
+def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The fewest aligned blocks that make up a range of addresses: value and bits of each."""
+    while first <= last:
+        size = min((first & -first).bit_length() - 1, (last - first + 1).bit_length() - 1)
+        yield first, 32 - size
+        first += 1 << size
 
 
 def _size(names: Forwarding, members: int) -> dict[str, int]:

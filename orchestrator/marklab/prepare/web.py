@@ -60,7 +60,7 @@ def web_flows(spec: Spec, sessions: Sessions, network: Network, seed: int, wire:
     pairs = integers(uniform(seed, "pairs", count), len(network.pairs))
     flows = make_flows(
         start_ns=start_ns[first],
-        pairs=np.array(network.pairs, dtype=np.uint32)[pairs[session]],
+        pairs=network.pairs.take(pairs[session]),
         size_bytes=sizes,
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", count))[session],
     )

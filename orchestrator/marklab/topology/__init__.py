@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Hosts, switches and links, from builders or files.
 
-`description` has the users' settings; `graph` has nodes, links and routes; `build` turns descriptions into a
+`description` has the users' settings; `graph` has nodes, links and routes, `paths` the distances in it; `pairs` is who
+sends to whom; `build` turns descriptions into a
 `Network`: a graph, the pairs of hosts with flows, and the lines that count for load and utilisation. Never knows the
 behaviour of nodes.
 """
@@ -9,6 +10,7 @@ behaviour of nodes.
 from marklab.topology.build import Network, build, parse_topology
 from marklab.topology.description import FatTree, Incast, LeafSpine, Links, Topology, WrittenTopology
 from marklab.topology.graph import Graph, Line, Link, Port
+from marklab.topology.pairs import Pairs
 
 __all__ = [
     "FatTree",
@@ -19,6 +21,7 @@ __all__ = [
     "Link",
     "Links",
     "Network",
+    "Pairs",
     "Port",
     "Topology",
     "WrittenTopology",

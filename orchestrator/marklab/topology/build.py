@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,14 @@ from marklab.errors import BadInput, unknown
 from marklab.model import read_yaml, validate
 from marklab.topology.description import BUILDERS, FatTree, Incast, LeafSpine, Links, Topology
 from marklab.topology.graph import MAX_PORTS, Graph, Line, Link, Port
+from marklab.topology.pairs import Pairs
 from marklab.units import ShortForm
 
 # Rate of a host in line rates if its NIC is modelled as a switch.
 _NIC_SPEEDUP = 10
 
-# Every switch has a route to every host; this is the size of the table in include/switch.p4.
-_MAX_HOSTS = 4096
+# A host's number is the last two bytes of its MAC address, and fits into those of its IP address.
+_MAX_HOSTS = 65_536
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,16 @@ class Network:
     """A graph, the pairs of hosts (sender, receiver) with flows, and the lines on which load is counted."""
 
     graph: Graph
-    pairs: tuple[tuple[int, int], ...]
+    pairs: Pairs
     bottleneck: tuple[Line, ...]
+    # Mean number of the bottleneck's lines that a flow passes, where a builder knows it.
+    known_share: float | None = None
 
     @cached_property
     def bottleneck_share(self) -> float:
         """Mean number of the bottleneck's lines that a flow passes."""
+        if self.known_share is not None:
+            return self.known_share
         shares = self.graph.shares(self.pairs)
         return sum(shares.get(line, 0.0) for line in self.bottleneck)
 
@@ -104,7 +109,8 @@ def _with_marking_nics(network: Network) -> Network:
         links.append(Link(Port(nic, 1), link.b, link.rate_bps, link.delay_ns))
     wider = Graph(graph.hosts, (*graph.switches, *(f"{host}-nic" for host in graph.hosts)), tuple(links))
     sources = {line.source for line in network.bottleneck}
-    return Network(wider, network.pairs, tuple(line for line in wider.lines if line.source in sources))
+    bottleneck = tuple(line for line in wider.lines if line.source in sources)
+    return Network(wider, network.pairs, bottleneck, network.known_share)
 
 
 def _delay(base_rtt_ns: int, hops: int) -> int:
@@ -117,8 +123,8 @@ def _incast(topology: Incast, rate_bps: int, base_rtt_ns: int) -> Network:
     delay = _delay(base_rtt_ns, 2)
     links = tuple(Link(Port(host, 0), Port(switch, host), rate_bps, delay) for host in range(hosts))
     graph = Graph(tuple(f"h{host}" for host in range(hosts)), ("s0",), links)
-    pairs = tuple((sender, hosts - 1) for sender in range(topology.senders))
-    return Network(graph, pairs, (links[-1].lines()[1],))
+    pairs = Pairs.between(list(range(topology.senders)), [hosts - 1])
+    return Network(graph, pairs, (links[-1].lines()[1],), 1.0)
 
 
 def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network:
@@ -137,14 +143,9 @@ def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network
     ]
     switches = [f"l{leaf}" for leaf in range(leaves)] + [f"p{spine}" for spine in range(spines)]
     graph = Graph(tuple(f"h{host}" for host in range(hosts)), tuple(switches), tuple(down + up))
-    anyone = topology.pattern == "any"
-    pairs = (
-        (source, target)
-        for source in range(hosts)
-        for target in range(hosts)
-        if source != target and (anyone or source // per_leaf != target // per_leaf)
-    )
-    return Network(graph, tuple(pairs), tuple(link.lines()[0] for link in up))
+    pairs = Pairs.among(hosts, hosts, 1 if topology.pattern == "any" else per_leaf)
+    leaving = hosts * (hosts - per_leaf) / len(pairs)
+    return Network(graph, pairs, tuple(link.lines()[0] for link in up), leaving)
 
 
 def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
@@ -157,7 +158,7 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
         )
     if hosts > _MAX_HOSTS:
         raise BadInput(
-            f"a fat-tree of {hosts:,} hosts needs more than the {_MAX_HOSTS:,} routes in a switch's table",
+            f"a fat-tree of {hosts:,} hosts has more than the {_MAX_HOSTS:,} that have addresses",
             "fewer tiers, a smaller radix, or less oversubscription",
         )
     delay = _delay(base_rtt_ns, 2 * topology.tiers)
@@ -176,20 +177,14 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
     peers = hosts if level == topology.tiers else rack * half ** (level - 1)
     if peers == 1:
         raise BadInput(f"each {topology.pattern} has only one host", "a larger radix, or pattern=any")
-    pairs = (
-        (source, target)
-        for first in range(0, hosts, peers)
-        for source in range(first, first + peers)
-        for target in range(first, first + peers)
-        if source != target
-    )
+    pairs = Pairs.among(hosts, peers, 1)
     # Every flow takes the line to its receiver. An uplink of an edge switch carries as many flows times the
     # oversubscription, except those that stay in the rack. In higher tiers the same number of lines carries fewer.
     if topology.oversubscription * (peers - rack) > peers - 1:
-        bottleneck = [link.lines()[0] for link in up[: edges * half]]
+        bottleneck, share = [link.lines()[0] for link in up[: edges * half]], (peers - rack) / (peers - 1)
     else:
-        bottleneck = [link.lines()[1] for link in down]
-    return Network(graph, tuple(pairs), tuple(bottleneck))
+        bottleneck, share = [link.lines()[1] for link in down], 1.0
+    return Network(graph, pairs, tuple(bottleneck), share)
 
 
 def _cables(topology: FatTree, tier: int) -> Iterator[tuple[Port, Port]]:
@@ -216,8 +211,8 @@ def _links(topology: Links, rate_bps: int, base_rtt_ns: int) -> Network:
         [_index(hosts, "host", name) for name in (names or topology.hosts)]
         for names in (topology.senders, topology.receivers)
     )
-    pairs = tuple((source, target) for source in senders for target in receivers if source != target)
-    if not pairs:
+    pairs = Pairs.between(senders, receivers)
+    if not len(pairs):
         raise BadInput("no host of this topology has another host to send to")
     return Network(graph, pairs, _bottleneck(topology, graph, pairs))
 
@@ -260,7 +255,7 @@ def _index(known: dict[str, int], kind: str, name: str) -> int:
     return known[name]
 
 
-def _bottleneck(topology: Links, graph: Graph, pairs: Sequence[tuple[int, int]]) -> tuple[Line, ...]:
+def _bottleneck(topology: Links, graph: Graph, pairs: Pairs) -> tuple[Line, ...]:
     if topology.bottleneck is None:
         shares = graph.shares(pairs)
         # If lines are equal, the first one counts, in the order of the links.

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from marklab.errors import BadInput
+from marklab.topology.paths import Paths
 
 # Ports of v1model have 9 bits; port 511 means "drop".
 MAX_PORTS = 511
@@ -108,55 +112,86 @@ class Graph:
         return tuple(self.lines_from[host][0].target.node for host in range(len(self.hosts)))
 
     @cached_property
-    def _distance(self) -> dict[int, tuple[int | None, ...]]:
-        """Number of lines from each node to each node with hosts."""
-        return {edge: self._distances_to(edge) for edge in dict.fromkeys(self._edge)}
-
-    def _distances_to(self, edge: int) -> tuple[int | None, ...]:
-        distance: list[int | None] = [None] * len(self.names)
-        distance[edge] = 0
-        waiting = deque([edge])
-        while waiting:
-            node = waiting.popleft()
-            if self.is_host(node) and node != edge:
-                continue  # hosts do not forward
-            for line in self.lines_from[node]:
-                neighbour = line.target.node
-                if distance[neighbour] is None:
-                    distance[neighbour] = (distance[node] or 0) + 1
-                    waiting.append(neighbour)
-        return tuple(distance)
-
-    def _lines_to(self, node: int, host: int) -> int | None:
-        if node == host:
-            return 0
-        distance = self._distance[self._edge[host]][node]
-        return None if distance is None else distance + 1
+    def racks(self) -> tuple[tuple[int, int, int], ...]:
+        """Hosts in a row at the same node: the node, the first host and the last."""
+        groups = itertools.groupby(range(len(self.hosts)), key=self._edge.__getitem__)
+        rows = ((edge, list(hosts)) for edge, hosts in groups)
+        return tuple((edge, hosts[0], hosts[-1]) for edge, hosts in rows)
 
     @cached_property
-    def _paths(self) -> dict[int, tuple[tuple[Line, ...], ...]]:
-        """The lines on which each node sends to each node with hosts."""
-        return {
-            edge: tuple(
-                tuple(line for line in lines if here and distance[line.target.node] == here - 1)
-                for here, lines in zip(distance, self.lines_from, strict=True)
-            )
-            for edge, distance in self._distance.items()
-        }
+    def _number(self) -> dict[int, int]:
+        """Number of each node that forwards, or to which a host is linked."""
+        inner = dict.fromkeys([*range(len(self.hosts), len(self.names)), *self._edge])
+        return {node: number for number, node in enumerate(inner)}
+
+    @cached_property
+    def _row(self) -> dict[int, int]:
+        """Row of each node with hosts."""
+        return {edge: row for row, edge in enumerate(dict.fromkeys(self._edge))}
+
+    @cached_property
+    def _found(self) -> Paths:
+        number = self._number
+        inner = [(number[line.source.node], number[line.target.node]) for line in self.lines if self._is_inner(line)]
+        ends = np.array(inner, dtype=np.int64).reshape(-1, 2)
+        edges = np.array([number[edge] for edge in self._row], dtype=np.int64)
+        return Paths.of(len(number), ends[:, 0], ends[:, 1], edges)
+
+    def _is_inner(self, line: Line) -> bool:
+        """Whether a line can be in the middle of a path: hosts do not forward."""
+        return not self.is_host(line.source.node) and not self.is_host(line.target.node)
+
+    def _lines_to(self, node: int, host: int) -> int | None:
+        """Number of lines from a node to a host."""
+        if node == host:
+            return 0
+        if self._edge[host] == node:
+            return 1
+        if self.is_host(node):
+            return None if (rest := self._lines_to(self._edge[node], host)) is None else rest + 1
+        distance = int(self._found.distances[self._row[self._edge[host]], self._number[node]])
+        return None if distance < 0 else distance + 1
 
     def next_lines(self, node: int, host: int) -> tuple[Line, ...]:
         """The lines on which a node may send to a host: the first lines of all shortest paths, in order of ports."""
         if node == host:
             return ()
-        edge = self._edge[host]
-        if node == edge:
+        if self._edge[host] == node:
             return tuple(line for line in self.lines_from[node] if line.target.node == host)
-        return self._paths[edge][node]
+        if self.is_host(node):
+            return self.lines_from[node]
+        lines, leads = self._leads[node]
+        return tuple(lines[port] for port in np.flatnonzero(leads[self._row[self._edge[host]]]))
+
+    @cached_property
+    def _leads(self) -> dict[int, tuple[tuple[Line, ...], NDArray[np.bool_]]]:
+        """The lines between switches that leave each switch; for each node with hosts, on which of them it sends."""
+        return {node: self._leads_of(node) for node in range(len(self.hosts), len(self.names))}
+
+    def _leads_of(self, node: int) -> tuple[tuple[Line, ...], NDArray[np.bool_]]:
+        lines = tuple(line for line in self.lines_from[node] if self._is_inner(line))
+        neighbours = np.array([self._number[line.target.node] for line in lines], dtype=np.int64)
+        return lines, self._found.leads_on(self._number[node], neighbours)
 
     @cached_property
     def has_equal_ways(self) -> bool:
         """Whether a switch has several paths to a host."""
-        return any(len(lines) > 1 for paths in self._paths.values() for lines in paths)
+        return any(bool((leads.sum(axis=1) > 1).any()) for _, leads in self._leads.values())
+
+    def ways(self, node: int) -> tuple[list[tuple[tuple[Line, ...], int]], list[int]]:
+        """All that a switch may do with packets for hosts of other nodes: the lines on which it sends, and `spread`.
+
+        Also, for each of `racks`, which of these is done. That of its own hosts has no lines.
+        """
+        lines, leads = self._leads[node]
+        spread = self._spread[:, self._number[node]]
+        rows = np.concatenate([np.packbits(leads, axis=1), spread[:, None].view(np.uint8)], axis=1)
+        _, first, way = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        found = [
+            (tuple(lines[port] for port in np.flatnonzero(leads[row])), int(spread[row])) for row in first.tolist()
+        ]
+        ways = way.reshape(-1).tolist()
+        return found, [ways[self._row[edge]] for edge, _, _ in self.racks]
 
     def spread(self, node: int, host: int) -> int:
         """Number of paths on which packets to a host may have come to a node: the product of the choices before it.
@@ -164,30 +199,32 @@ class Graph:
         All switches choose by the same hash. If a switch used the same part of the hash as the switches before it, it
         would find the same value for all packets that reach it, and send them all on one of its paths.
         """
-        return self._spread[self._edge[host]][node]
+        return int(self._spread[self._row[self._edge[host]], self._number[node]])
 
     @cached_property
-    def _spread(self) -> dict[int, list[int]]:
-        spread = {edge: [1] * len(self.names) for edge in self._paths}
-        for edge, before in spread.items():
-            for node in self._far_to_near[edge]:
-                lines = self._paths[edge][node]
-                for line in lines:
-                    before[line.target.node] = max(before[line.target.node], before[node] * len(lines))
-        return spread
+    def _spread(self) -> NDArray[np.int64]:
+        return self._found.spread()
 
     def lines_after(self) -> dict[Line, tuple[Line, ...]]:
         """The next lines of the packets on each line between switches, for all shortest paths between hosts."""
         after: dict[Line, dict[Line, None]] = {}
-        for edge, paths in self._paths.items():
+        target_of = {edge: host for host, edge in reversed(list(enumerate(self._edge)))}
+        for edge, target in target_of.items():
             present = {other for other in self._edge if other != edge}
-            for node in self._far_to_near[edge]:
-                if node not in present:
+            for node in self._far_to_near(edge):
+                if node not in present or node == edge:
                     continue
-                for line in paths[node]:
+                for line in self.next_lines(node, target):
                     present.add(line.target.node)
-                    after.setdefault(line, {}).update(dict.fromkeys(paths[line.target.node]))
+                    following = () if line.target.node == edge else self.next_lines(line.target.node, target)
+                    after.setdefault(line, {}).update(dict.fromkeys(following))
         return {line: tuple(following) for line, following in after.items()}
+
+    def _far_to_near(self, edge: int) -> list[int]:
+        """All nodes that forward, or to which a host is linked, by their distance from one of them."""
+        distances = self._found.distances[self._row[edge]]
+        nodes = list(self._number)
+        return [nodes[number] for number in np.argsort(-distances, kind="stable")]
 
     def path(self, source: int, target: int) -> tuple[Line, ...]:
         """The shortest path from host to host; among equal paths the one through the lowest ports."""
@@ -206,8 +243,12 @@ class Graph:
 
     def longest_path(self) -> int:
         """Number of lines between the two hosts that are farthest apart."""
-        hosts = range(len(self.hosts))
-        return max(self._lines_to(host, other) or 0 for host in hosts for other in hosts)
+        if len(self.hosts) < 2:
+            return 0
+        if self.is_host(self._edge[0]):
+            return 1  # two hosts that are linked with each other
+        edges = [self._number[edge] for edge in self._row]
+        return int(self._found.distances[:, edges].max()) + 2
 
     def shares(self, pairs: Iterable[tuple[int, int]]) -> Mapping[Line, float]:
         """Fraction of flows that each line carries if flows choose among `pairs` and equal paths evenly."""
@@ -218,8 +259,11 @@ class Graph:
             sources[source] = sources.get(source, 0.0) + 1 / len(chosen)
         shares: dict[Line, float] = {}
         for target, present in by_target.items():
-            # From far to near, so that the share of a node is complete before it is passed on.
-            for node in self._far_to_near[self._edge[target]]:
+            # From far to near, so that the share of a node is complete before it is passed on. Hosts are the farthest.
+            for node in [
+                *(source for source in present if self.is_host(source)),
+                *self._far_to_near(self._edge[target]),
+            ]:
                 if node not in present:
                     continue
                 lines = self.next_lines(node, target)
@@ -228,10 +272,3 @@ class Graph:
                     shares[line] = shares.get(line, 0.0) + part
                     present[line.target.node] = present.get(line.target.node, 0.0) + part
         return shares
-
-    @cached_property
-    def _far_to_near(self) -> dict[int, list[int]]:
-        nodes = range(len(self.names))
-        return {
-            edge: sorted(nodes, key=lambda node: -(distance[node] or 0)) for edge, distance in self._distance.items()
-        }

@@ -1,14 +1,87 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Start of flows: at a given time, or after the end of another flow.
+//! Which host starts a flow and when, and where hosts keep it: all that is known before the run.
 
-use marklab_units::{Duration, Rate, Time};
+use marklab_units::{Duration, Time};
 
-use super::connection::Message;
-use super::{Event, Network};
+use super::lookahead::Lookahead;
 use crate::config::{Connections, Flow};
 
-/// For each flow, the flow that waits for it; empty if no flow waits for another.
-pub(super) fn followers(flows: &[Flow]) -> Vec<Option<u32>> {
+/// Places and starts of flows.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Per flow, its number among the flows that its source sends, and among those that its destination receives.
+    places: Vec<[u32; 2]>,
+    /// For each flow, the flow that waits for it; empty if no flow waits.
+    followers: Vec<Option<u32>>,
+    lookahead: Lookahead,
+    /// Start of the last flow that waits for no other flow.
+    pub(super) arrivals_end: Time,
+}
+
+/// Flows of a host.
+#[derive(Clone, Default, Debug)]
+pub(super) struct OfHost {
+    /// Flows that it starts at times of their own, in order.
+    pub(super) starts: Vec<u32>,
+    /// Number of flows that it sends, and number of those that it receives.
+    pub(super) counts: [u32; 2],
+}
+
+impl Plan {
+    /// Plans the flows of a run. Also returns those of each node.
+    pub(super) fn new(flows: &[Flow], mode: Connections, nodes: usize, lookahead: Lookahead) -> (Plan, Vec<OfHost>) {
+        let mut hosts = vec![OfHost::default(); nodes];
+        let mut place = |node: usize, role: usize| {
+            let count = &mut hosts[node].counts[role];
+            *count += 1;
+            *count - 1
+        };
+        let places = flows.iter().map(|flow| [place(flow.src, 0), place(flow.dst, 1)]).collect();
+        let mut arrivals_end = Time::ZERO;
+        for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.after.is_none()) {
+            hosts[starter(flow, mode)].starts.push(number as u32);
+            arrivals_end = Time::from_nanos(flow.start_ns);
+        }
+        (Plan { places, followers: followers(flows), lookahead, arrivals_end }, hosts)
+    }
+
+    /// Number of a flow among the flows that its source sends.
+    #[inline(always)]
+    pub(super) fn client(&self, flow: u32) -> u32 {
+        self.places[flow as usize][0]
+    }
+
+    /// Number of a flow among the flows that its destination receives.
+    #[inline(always)]
+    pub(super) fn server(&self, flow: u32) -> u32 {
+        self.places[flow as usize][1]
+    }
+
+    /// The flow that waits for a flow.
+    #[inline]
+    pub(super) fn follower(&self, flow: u32) -> Option<u32> {
+        self.followers.get(flow as usize).copied().flatten()
+    }
+
+    /// Time that a notice takes between two hosts.
+    pub(super) fn notice(&self, from: usize, to: usize) -> Duration {
+        self.lookahead.between(from, to)
+    }
+
+    pub(super) fn lookahead(&self) -> &Lookahead {
+        &self.lookahead
+    }
+}
+
+/// The host that starts a flow.
+pub(super) fn starter(flow: &Flow, mode: Connections) -> usize {
+    match mode {
+        Connections::Asked { .. } => flow.dst,
+        Connections::New | Connections::Persistent { .. } => flow.src,
+    }
+}
+
+fn followers(flows: &[Flow]) -> Vec<Option<u32>> {
     if flows.iter().all(|flow| flow.after.is_none()) {
         return Vec::new();
     }
@@ -19,77 +92,4 @@ pub(super) fn followers(flows: &[Flow]) -> Vec<Option<u32>> {
         }
     }
     followers
-}
-
-/// When a flow started, if it has started by now.
-pub(super) fn started(flow: &Flow, now: Time) -> Option<Time> {
-    let start = Time::from_nanos(flow.start_ns);
-    (flow.after.is_none() && start <= now).then_some(start)
-}
-
-impl Network {
-    /// Starts the next flow, and schedules the flow after it.
-    pub(super) fn start_next_flow(&mut self) {
-        let number = self.next_flow;
-        let later = self.flows[number + 1..].iter().position(|flow| flow.after.is_none());
-        self.next_flow = later.map_or(self.flows.len(), |later| number + 1 + later);
-        match self.flows.get(self.next_flow) {
-            Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
-            None => {
-                self.arrivals_end = self.now;
-                self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect();
-            }
-        }
-        self.start_flow(number, None);
-    }
-
-    /// Schedules the flow that waits for a flow that has just ended on a connection.
-    #[inline]
-    pub(super) fn wake_follower(&mut self, flow: u32, connection: usize) {
-        if let Some(&Some(follower)) = self.followers.get(flow as usize) {
-            let pause = Duration::from_nanos(self.flows[follower as usize].start_ns);
-            self.events.push(self.now + pause, Event::Follow(follower, connection as u32));
-        }
-    }
-
-    /// Starts a flow that waited for another flow on a connection. From now on it has a start time of its own.
-    pub(super) fn start_follower(&mut self, number: usize, connection: usize) {
-        let flow = &mut self.flows[number];
-        flow.start_ns = self.now.nanos();
-        let before = flow.after.take();
-        let same = before.filter(|before| before.same_connection).map(|_| connection);
-        self.start_flow(number, same);
-    }
-
-    /// Starts a flow, on a connection for it or on the open connection `asked_on`, over which it is asked for.
-    fn start_flow(&mut self, number: usize, asked_on: Option<usize>) {
-        if self.rdma.is_some() {
-            return self.start_message(number);
-        }
-        let connection = asked_on.unwrap_or_else(|| self.connection_for(number));
-        let flow = self.flows[number];
-        let asked_again =
-            self.followers.get(number).copied().flatten().and_then(|next| self.flows[next as usize].after);
-        let asked_again = asked_again.is_some_and(|after| after.same_connection);
-        let state = &mut self.connections[connection];
-        state.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
-        state.set_dscp(flow.dscp);
-        state.latest_flow = Some(number as u32);
-        state.messages.push_back(Message {
-            flow: number as u32,
-            end: state.sender.written() + flow.size_bytes,
-            unwritten: flow.size_bytes,
-            rate: Rate::from_bps(flow.rate_bps),
-            carry: 0,
-            before: state.sender.stats,
-            marked: 0,
-        });
-        if let Connections::Asked { .. } = self.mode {
-            state.closes = !asked_again;
-        }
-        match asked_on {
-            Some(_) => self.ask_again(connection),
-            None => self.write_more(connection),
-        }
-    }
 }

@@ -6,7 +6,8 @@
 
 use marklab_units::{Duration, Time};
 
-use super::{Event, Network};
+use super::env::{Env, Event};
+use super::hosts::Host;
 use crate::wire::{Segment, flags};
 
 /// Linux merges less than so many bytes, with the headers of IPv4 and TCP (`skb_gro_receive`, `GRO_LEGACY_MAX_SIZE`).
@@ -58,42 +59,42 @@ fn is_last(segment: &Segment, size: u32) -> bool {
     segment.payload < size || segment.flags & (flags::PSH | flags::FIN | flags::SYN) != 0
 }
 
-impl Network {
+impl Host {
     /// The server's NIC merges a segment with those before it, or hands them to TCP, and then the segment if none may
     /// follow it.
     #[inline(never)]
-    pub(super) fn merge(&mut self, connection: usize, segment: &Segment, arrived: Time) {
-        let stack = &self.transport.stack;
-        if let Some(merged) = &mut self.connections[connection].merged
+    pub(super) fn merge(&mut self, env: &mut Env, number: u32, segment: &Segment, arrived: Time) {
+        let stack = env.shared.transport.stack;
+        if let Some(merged) = &mut self.server(number).merged
             && merged.accepts(segment)
         {
             merged.add(segment);
             if merged.segments >= stack.gro_segments || is_last(segment, merged.size) {
-                self.hand_up(connection);
+                self.hand_up(env, number);
             }
             return;
         }
-        let deadline = self.now + Duration::from_nanos(stack.gro_timeout_ns);
-        self.hand_up(connection);
+        let deadline = env.now + Duration::from_nanos(stack.gro_timeout_ns);
+        self.hand_up(env, number);
         if segment.payload == 0 || is_last(segment, segment.payload) {
-            return self.tcp_receives(connection, segment, 1, arrived);
+            return self.tcp_receives(env, number, segment, 1, arrived);
         }
-        self.connections[connection].merged = Some(Box::new(Merged::new(segment.clone(), arrived, deadline)));
-        self.events.push(deadline, Event::HandUp(connection as u32));
+        self.server(number).merged = Some(Box::new(Merged::new(segment.clone(), arrived, deadline)));
+        env.push(deadline, Event::HandUp { node: self.node, server: number });
     }
 
     /// TCP receives what the NIC has merged.
-    fn hand_up(&mut self, connection: usize) {
-        if let Some(merged) = self.connections[connection].merged.take() {
-            self.tcp_receives(connection, &merged.segment, merged.segments, merged.arrived);
+    fn hand_up(&mut self, env: &mut Env, number: u32) {
+        if let Some(merged) = self.server(number).merged.take() {
+            self.tcp_receives(env, number, &merged.segment, merged.segments, merged.arrived);
         }
     }
 
     /// The time may have passed that merged segments wait. Those that this event was for may have been handed up before.
     #[cold]
-    pub(super) fn merge_timer(&mut self, connection: usize) {
-        if self.connections[connection].merged.as_ref().is_some_and(|merged| merged.deadline <= self.now) {
-            self.hand_up(connection);
+    pub(super) fn merge_timer(&mut self, env: &mut Env, number: u32) {
+        if self.server(number).merged.as_ref().is_some_and(|merged| merged.deadline <= env.now) {
+            self.hand_up(env, number);
         }
     }
 }

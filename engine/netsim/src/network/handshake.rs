@@ -5,9 +5,11 @@
 
 use marklab_units::{Duration, Time};
 
-use super::Network;
-use super::connection::{Side, State};
-use super::hosts::advertised;
+use super::client::{State, blank_header};
+use super::env::{Env, Shared};
+use super::hosts::Host;
+use super::nic::Owner;
+use super::server::advertised;
 use crate::tcp::{RtoConfig, RttEstimator, WINDOW_SCALE, wire_sequence};
 use crate::wire::{Ecn, Header, Segment, flags, options};
 
@@ -25,9 +27,14 @@ pub(super) enum EcnMode {
 }
 
 impl EcnMode {
-    /// The mode of an end before the handshake, if this would be its mode on a path that changes nothing.
-    pub(super) fn before_handshake(self) -> EcnMode {
-        if self == EcnMode::NotEcn { EcnMode::NotEcn } else { EcnMode::Pending }
+    /// The mode of an end whose transport uses ECN or does not, before or behind a handshake on a path that changes
+    /// nothing.
+    pub(super) fn of(ecn: bool, open: bool) -> EcnMode {
+        match (ecn, open) {
+            (false, _) => EcnMode::NotEcn,
+            (true, false) => EcnMode::Pending,
+            (true, true) => EcnMode::Classic,
+        }
     }
 
     /// Flags of a SYN that asks for ECN (RFC 3168 section 6.1.1: an ECN-setup SYN), or does not.
@@ -56,9 +63,8 @@ impl EcnMode {
 #[derive(Debug)]
 pub(super) struct Asking {
     request_bytes: u32,
-    /// Requests that the server has sent, and requests that have arrived at the client.
+    /// Requests that the server has sent.
     sent: u32,
-    heard: u32,
     /// Stream offset at which the answer to the latest request begins: earlier data do not answer it.
     answer_at: u64,
     step: Step,
@@ -82,22 +88,17 @@ impl Asking {
     pub(super) fn new(request_bytes: u32, rto: RtoConfig) -> Asking {
         let rtt = RttEstimator::new(rto);
         let (since, step) = (Time::ZERO, Step::SynAck);
-        Asking { request_bytes, sent: 0, heard: 0, answer_at: 0, step, rtt, since, attempts: 0, deadline: None }
+        Asking { request_bytes, sent: 0, answer_at: 0, step, rtt, since, attempts: 0, deadline: None }
     }
 
     /// Whether the SYN has no answer yet.
-    fn opening(&self) -> bool {
+    pub(super) fn opening(&self) -> bool {
         self.step == Step::SynAck
     }
 
     /// Bytes of all requests of the server.
     pub(super) fn sent_bytes(&self) -> u32 {
         self.sent.wrapping_mul(self.request_bytes)
-    }
-
-    /// Bytes of all requests that have arrived at the client.
-    pub(super) fn heard_bytes(&self) -> u32 {
-        self.heard.wrapping_mul(self.request_bytes)
     }
 
     /// The pending SYN or request is being sent, for the first time or again.
@@ -118,7 +119,7 @@ impl Asking {
     }
 
     /// Prepares the next request, for data that begin at this offset.
-    fn request(&mut self, answer_at: u64) {
+    pub(super) fn request(&mut self, answer_at: u64) {
         (self.step, self.attempts, self.answer_at) = (Step::Data, 0, answer_at);
         self.sent += 1;
     }
@@ -166,6 +167,15 @@ impl Answer {
         self.deadline = (has_timer && !self.acknowledged).then(|| now + self.rto.rto());
     }
 
+    /// Whether it was not acknowledged in time. Then the next timeout is longer.
+    fn is_overdue(&mut self, now: Time) -> bool {
+        let overdue = self.deadline.is_some_and(|deadline| deadline <= now);
+        if overdue {
+            self.rto.back_off();
+        }
+        overdue
+    }
+
     /// A segment other than a SYN has arrived.
     pub(super) fn acknowledged(&mut self) {
         (self.acknowledged, self.deadline) = (true, None);
@@ -177,19 +187,15 @@ impl Answer {
     }
 }
 
-impl Network {
+impl Host {
     /// Opens a connection that has data to send. If the receiver opens it, the data wait for the request.
     #[cold]
     #[inline(never)]
-    pub(super) fn open(&mut self, connection: usize) {
-        let state = &mut self.connections[connection];
-        match &state.asking {
-            Some(asking) if asking.opening() && asking.deadline.is_none() => self.ask_for_data(connection),
-            Some(_) => {}
-            None => {
-                state.state = State::Opening { since: self.now, attempts: 0 };
-                self.send_syn(connection);
-            }
+    pub(super) fn open(&mut self, env: &mut Env, number: u32) {
+        let client = self.client(number);
+        if client.asked.is_none() {
+            client.state = State::Opening { since: env.now, attempts: 0 };
+            self.send_syn(env, number);
         }
     }
 
@@ -198,167 +204,141 @@ impl Network {
     /// The client sends a SYN, for the first time or again.
     #[cold]
     #[inline(never)]
-    pub(super) fn send_syn(&mut self, connection: usize) {
-        let options = self.syn_options();
-        let state = &mut self.connections[connection];
-        if let State::Opening { attempts, .. } = &mut state.state {
+    pub(super) fn send_syn(&mut self, env: &mut Env, number: u32) {
+        let options = syn_options(&env.shared);
+        let client = self.client(number);
+        if let State::Opening { attempts, .. } = &mut client.state {
             *attempts += 1;
         }
         let header = Header {
-            sequence: state.initial[Side::Client as usize],
-            flags: flags::SYN | state.ecn[Side::Client as usize].syn_flags(),
+            sequence: client.initial[0],
+            flags: flags::SYN | client.ecn.syn_flags(),
             window: u16::MAX,
-            ecn: self.control_ecn(connection, Side::Client),
+            ecn: client.control_ecn(&env.shared),
             options: &options,
-            ..self.blank_header()
+            ..blank_header(&env.shared)
         };
-        self.send(connection, Side::Client, &header);
-        self.arm_sender_timer(connection);
+        let frame = client.frame(env, &header);
+        self.enqueue(env, Owner::Client(number), frame);
+        self.arm_client(env, number);
     }
 
     /// The server sends its pending SYN or request.
     #[cold]
     #[inline(never)]
-    pub(super) fn ask_for_data(&mut self, connection: usize) {
-        if let Some(asking) = &mut self.connections[connection].asking {
-            asking.on_sent(self.now);
-        }
-        let (options, ecn) = (self.syn_options(), self.control_ecn(connection, Side::Server));
-        let blank = self.blank_header();
-        let state = &mut self.connections[connection];
-        let Some(asking) = &state.asking else { return };
-        let initial = state.initial[Side::Server as usize];
+    pub(super) fn ask_for_data(&mut self, env: &mut Env, number: u32) {
+        let options = syn_options(&env.shared);
+        let server = self.server(number);
+        let ecn = server.control_ecn(&env.shared);
+        let (first_data, initial, blank) = (server.first_data(), server.initial[1], blank_header(&env.shared));
+        let Some(asking) = &mut server.asking else { return };
+        asking.on_sent(env.now);
         let header = if asking.opening() {
-            Header {
-                sequence: initial,
-                flags: flags::SYN | state.ecn[Side::Server as usize].syn_flags(),
-                window: u16::MAX,
-                ecn,
-                options: &options,
-                ..blank
-            }
+            let flags = flags::SYN | server.ecn.syn_flags();
+            Header { sequence: initial, flags, window: u16::MAX, ecn, options: &options, ..blank }
         } else {
             Header {
                 sequence: initial.wrapping_add(1 + asking.sent_bytes() - asking.request_bytes),
-                ack: wire_sequence(state.first_data(), state.receiver.rcv_nxt()),
+                ack: wire_sequence(first_data, server.receiver.rcv_nxt()),
                 flags: flags::ACK | flags::PSH,
-                window: state.receiver.select_window().map_or(blank.window, advertised),
+                window: server.receiver.select_window().map_or(blank.window, advertised),
                 ecn,
                 payload: asking.request_bytes,
                 ..blank
             }
         };
-        self.send(connection, Side::Server, &header);
-        self.arm_sender_timer(connection);
-    }
-
-    /// The server asks for the next flow on a connection that is open.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn ask_again(&mut self, connection: usize) {
-        let state = &mut self.connections[connection];
-        if let Some(asking) = &mut state.asking {
-            asking.request(state.receiver.rcv_nxt());
-            self.ask_for_data(connection);
-        }
+        let frame = server.frame(env, &header);
+        self.enqueue(env, Owner::Server(number), frame);
+        self.arm_server(env, number);
     }
 
     // The answering host
 
-    /// Answers a SYN at once.
-    fn answer_syn(&mut self, connection: usize) {
-        let (rto, has_timer) = (self.transport.rto(), self.transport.syn_ack_timer);
-        let state = &mut self.connections[connection];
-        if state.asking.is_some() || has_timer {
-            state.answer.get_or_insert_with(|| Box::new(Answer::new(rto)));
+    /// The client answers a SYN, for the first time or again.
+    fn client_answers(&mut self, env: &mut Env, number: u32) {
+        let transport = env.shared.transport;
+        let options = syn_options(&env.shared);
+        let client = self.client(number);
+        let answer = client.answer.get_or_insert_with(|| Box::new(Answer::new(transport.rto())));
+        // RFC 5681 section 3.1: the answering host begins with one segment if its answer, or the SYN, was lost.
+        if transport.stack.begins_with_one_segment(answer.times + 1) && client.state == State::Unopened {
+            client.sender.on_lost_handshake();
         }
-        self.send_answer(connection);
-    }
-
-    fn send_answer(&mut self, connection: usize) {
-        let (has_timer, stack) = (self.transport.syn_ack_timer, self.transport.stack);
-        let state = &mut self.connections[connection];
-        let side = if state.asking.is_some() { Side::Client } else { Side::Server };
-        if let Some(answer) = &mut state.answer {
-            // RFC 5681 section 3.1: the answering host begins with one segment if its answer, or the SYN, was lost.
-            if stack.begins_with_one_segment(answer.times + 1) && state.state == State::Unopened {
-                state.sender.on_lost_handshake();
-            }
-            answer.sent(self.now, has_timer);
-        }
-        self.send_syn_ack(connection, side);
-        if has_timer {
-            self.arm_receiver_timer(connection);
+        answer.sent(env.now, transport.syn_ack_timer);
+        let ecn = client.control_ecn(&env.shared);
+        let header = syn_ack(&env.shared, client.ecn, client.initial, ecn, &options);
+        let frame = client.frame(env, &header);
+        self.enqueue(env, Owner::Client(number), frame);
+        if transport.syn_ack_timer {
+            self.arm_client(env, number);
         }
     }
 
-    /// Retransmits the answer if its deadline has passed.
+    /// The server answers a SYN, for the first time or again.
+    fn server_answers(&mut self, env: &mut Env, number: u32) {
+        let transport = env.shared.transport;
+        let options = syn_options(&env.shared);
+        let server = self.server(number);
+        if transport.syn_ack_timer {
+            let answer = server.answer.get_or_insert_with(|| Box::new(Answer::new(transport.rto())));
+            answer.sent(env.now, true);
+        }
+        let ecn = server.control_ecn(&env.shared);
+        let [client, own] = server.initial;
+        let header = syn_ack(&env.shared, server.ecn, [own, client], ecn, &options);
+        let frame = server.frame(env, &header);
+        self.enqueue(env, Owner::Server(number), frame);
+        if transport.syn_ack_timer {
+            self.arm_server(env, number);
+        }
+    }
+
+    /// Retransmits the client's answer if its deadline has passed.
     #[cold]
     #[inline(never)]
-    pub(super) fn answer_timer(&mut self, connection: usize) {
-        let now = self.now;
-        let state = &mut self.connections[connection];
-        let Some(answer) = &mut state.answer else { return };
-        if answer.deadline.is_some_and(|deadline| deadline <= now) {
-            answer.rto.back_off();
-            state.sender.on_repeated();
-            self.send_answer(connection);
+    pub(super) fn client_answer_timer(&mut self, env: &mut Env, number: u32) {
+        let client = self.client(number);
+        if let Some(answer) = &mut client.answer
+            && answer.is_overdue(env.now)
+        {
+            client.sender.on_repeated();
+            self.client_answers(env, number);
         }
     }
 
-    fn send_syn_ack(&mut self, connection: usize, side: Side) {
-        let options = self.syn_options();
-        let state = &self.connections[connection];
-        let mode = state.ecn[side as usize];
-        let opener = if side == Side::Server { Side::Client } else { Side::Server };
-        let capable = mode == EcnMode::Classic && self.transport.ecn_plus;
-        let header = Header {
-            sequence: state.initial[side as usize],
-            ack: state.initial[opener as usize].wrapping_add(1),
-            flags: flags::SYN | flags::ACK | mode.syn_ack_flags(),
-            window: u16::MAX,
-            ecn: if capable { Ecn::Ect0 } else { self.control_ecn(connection, side) },
-            options: &options,
-            ..self.blank_header()
-        };
-        self.send(connection, side, &header);
+    /// Retransmits the server's answer, whose deadline has passed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn server_answer_timer(&mut self, env: &mut Env, number: u32) {
+        let server = self.server(number);
+        if let Some(answer) = &mut server.answer
+            && answer.is_overdue(env.now)
+        {
+            server.repeated += 1;
+            self.server_answers(env, number);
+        }
     }
 
     // Receiving
 
-    /// An end reads the flags of a SYN or SYN-ACK. Without ECN, senders fall back to Reno, as Linux's DCTCP does
-    /// (`dctcp_init` in net/ipv4/tcp_dctcp.c), and receivers echo nothing.
-    fn negotiate(&mut self, connection: usize, side: Side, received: u8) {
-        let state = &mut self.connections[connection];
-        let mode = &mut state.ecn[side as usize];
-        let before = std::mem::replace(mode, mode.after(received));
-        if before == *mode || *mode != EcnMode::NotEcn {
-            return;
-        }
-        match side {
-            Side::Client => state.sender.set_control(self.transport.control(false)),
-            Side::Server => state.receiver.ignore_marks(),
-        }
-        // Counted by the host that asked. A SYN without the flags leads to such a SYN-ACK as well.
-        self.ecn.refused += u64::from(received & flags::ACK != 0);
-    }
-
     /// The server receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
-    pub(super) fn server_receives_syn(&mut self, connection: usize, flags: u8) {
-        self.negotiate(connection, Side::Server, flags);
-        let state = &mut self.connections[connection];
-        match &mut state.asking {
-            None => self.answer_syn(connection),
+    pub(super) fn server_receives_syn(&mut self, env: &mut Env, number: u32, flags: u8) {
+        let server = self.server(number);
+        if server.ecn.negotiate(env, flags) {
+            server.receiver.ignore_marks();
+        }
+        match &mut server.asking {
+            None => self.server_answers(env, number),
             Some(asking) if asking.opening() => {
-                asking.opened(self.now);
-                self.ask_for_data(connection);
+                asking.opened(env.now);
+                self.ask_for_data(env, number);
             }
             // A repeated SYN-ACK (RFC 9293 section 3.10.7.4: a segment outside the window is acknowledged).
             Some(_) => {
-                let next = state.receiver.rcv_nxt();
-                self.send_ack(connection, next, false);
+                let next = server.receiver.rcv_nxt();
+                self.send_ack(env, number, next, false);
             }
         }
     }
@@ -366,53 +346,80 @@ impl Network {
     /// The client receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
-    pub(super) fn client_receives_syn(&mut self, connection: usize, flags: u8) {
-        self.negotiate(connection, Side::Client, flags);
-        let state = &mut self.connections[connection];
-        if state.asking.is_some() {
-            return self.answer_syn(connection);
+    pub(super) fn client_receives_syn(&mut self, env: &mut Env, number: u32, flags: u8) {
+        let client = self.client(number);
+        // Without ECN, senders fall back to Reno, as Linux's DCTCP does (`dctcp_init` in net/ipv4/tcp_dctcp.c).
+        if client.ecn.negotiate(env, flags) {
+            client.sender.set_control(env.shared.transport.control(false));
         }
-        if let State::Opening { since, attempts } = state.state {
-            state.state = State::Open;
+        if client.asked.is_some() {
+            return self.client_answers(env, number);
+        }
+        if let State::Opening { since, attempts } = client.state {
+            client.state = State::Open;
             if attempts == 1 {
-                state.sender.rtt_mut().sample(self.now.since(since));
+                client.sender.rtt_mut().sample(env.now.since(since));
             }
         }
-        self.send_client_ack(connection, false);
-        self.send_segments(connection);
-        if self.sender_trace.is_some() {
-            self.trace_sender(connection);
+        self.send_client_ack(env, number, false);
+        self.send_segments(env, number);
+        if env.shared.trace_senders {
+            self.trace_sender(env, number);
         }
     }
 
     /// The client receives a request, perhaps a repeated one.
     #[cold]
     #[inline(never)]
-    pub(super) fn client_receives_request(&mut self, connection: usize, segment: &Segment) {
-        let now = self.now;
-        let state = &mut self.connections[connection];
-        let Some(asking) = &mut state.asking else { return };
-        let expected = state.initial[Side::Server as usize].wrapping_add(1 + asking.heard_bytes());
+    pub(super) fn client_receives_request(&mut self, env: &mut Env, number: u32, segment: &Segment) {
+        let client = self.client(number);
+        let expected = client.initial[1].wrapping_add(1 + client.heard_bytes());
+        let Some((_, heard)) = &mut client.asked else { return };
         if segment.sequence != expected {
-            return self.send_client_ack(connection, false);
+            return self.send_client_ack(env, number, false);
         }
-        asking.heard += 1;
-        if asking.heard > 1 {
+        *heard += 1;
+        if *heard > 1 {
             // The request acknowledges earlier data. The data of this request are not written yet.
-            self.client_receives(connection, &Segment { payload: 0, ..*segment });
-            return self.write_more(connection);
+            self.client_receives(env, number, &Segment { payload: 0, ..*segment });
+            return self.write_more(env, number);
         }
-        state.state = State::Open;
-        if let Some(answer) = &mut state.answer {
-            if let Some(round_trip) = answer.round_trip(now) {
-                state.sender.rtt_mut().sample(round_trip);
+        client.state = State::Open;
+        if let Some(answer) = &mut client.answer {
+            if let Some(round_trip) = answer.round_trip(env.now) {
+                client.sender.rtt_mut().sample(round_trip);
             }
             answer.acknowledged();
         }
-        self.send_segments(connection);
+        self.write_more(env, number);
     }
+}
 
-    fn syn_options(&self) -> [u8; 12] {
-        options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
+impl EcnMode {
+    /// An end reads the flags of a SYN or SYN-ACK. Returns whether it gives up ECN because of them.
+    fn negotiate(&mut self, env: &mut Env, received: u8) -> bool {
+        let before = std::mem::replace(self, self.after(received));
+        let gives_up = before != *self && *self == EcnMode::NotEcn;
+        // Counted by the host that asked. A SYN without the flags leads to such a SYN-ACK as well.
+        env.tally.ecn.refused += u64::from(gives_up && received & flags::ACK != 0);
+        gives_up
     }
+}
+
+/// A SYN-ACK. `initial` are the sequence numbers of its sender and of the opener.
+fn syn_ack<'a>(shared: &Shared, mode: EcnMode, [own, opener]: [u32; 2], control: Ecn, options: &'a [u8]) -> Header<'a> {
+    let capable = mode == EcnMode::Classic && shared.transport.ecn_plus;
+    Header {
+        sequence: own,
+        ack: opener.wrapping_add(1),
+        flags: flags::SYN | flags::ACK | mode.syn_ack_flags(),
+        window: u16::MAX,
+        ecn: if capable { Ecn::Ect0 } else { control },
+        options,
+        payload: 0,
+    }
+}
+
+fn syn_options(shared: &Shared) -> [u8; 12] {
+    options::syn(shared.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
 }

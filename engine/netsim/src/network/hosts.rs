@@ -1,678 +1,285 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts: NICs, flows and connections.
+//! Hosts: start of flows, connections by number, and what arrives.
+//!
+//! Each host has its own ends of connections: a client for each connection on which it sends data, a server for each on
+//! which it receives data. Hosts tell each other nothing except by frames, with one exception: the host that starts a flow
+//! sends a notice, which arrives before the first frame can, and says what applications agree on by other means. So does a notice that a
+//! connection is free.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
-use marklab_switch::Frame;
-use marklab_tm::Chain;
+use marklab_observe::CaptureFile;
 use marklab_units::{Duration, Time};
 
-use super::connection::{Connection, Message, Side, State};
-use super::handshake::{Asking, EcnMode};
-use super::{Event, FlowRecord, Network};
-use crate::config::Connections;
-use crate::frame::NetFrame;
+use super::client::Client;
+use super::env::{Env, Event, Shared};
+use super::flows::OfHost;
+use super::line::Line;
+use super::nic::Nic;
+use super::pause::PausedLine;
+use super::probes::ProbeEnd;
+use super::queue_pairs::QueuePairs;
+use super::server::Server;
+use crate::config::{Connections, Flow};
+use crate::frame::{Delayed, NetFrame};
 use crate::ledger::Reason;
-use crate::tcp::{AckEvent, MAX_ADVERTISED, Outgoing, Sender, WINDOW_SCALE, stream_offset, wire_sequence};
-use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, stamp};
+use crate::wire::{EndPoint, Segment};
 
 /// Client ports begin above the well-known ports. Each connection has its own pair of client and server port.
-const FIRST_CLIENT_PORT: usize = 1_024;
-const CLIENT_PORTS: usize = 64_000;
-const FIRST_SERVER_PORT: usize = 5_001;
+const FIRST_CLIENT_PORT: u32 = 1_024;
+const CLIENT_PORTS: u32 = 64_000;
+const FIRST_SERVER_PORT: u32 = 5_001;
 
 /// A host.
-#[derive(Debug)]
 pub(super) struct Host {
-    pub(super) mac: [u8; 6],
-    pub(super) ip: u32,
-    pub(super) line: Option<u32>,
-    pub(super) capture: Option<u32>,
-    /// Packets in the NIC.
-    waiting: u64,
-    /// First come, first served.
-    fifo: Chain,
-    /// Connection ends with waiting packets, in the order of their turns.
-    turns: VecDeque<(u32, Side)>,
+    pub(super) node: u32,
+    pub(super) line: Line,
+    pub(super) nic: Nic,
+    pub(super) capture: Option<Box<CaptureFile>>,
+    /// Sending ends of connections, by the place of the flow that opened them.
+    pub(super) clients: Vec<Option<Box<Client>>>,
+    /// Receiving ends.
+    pub(super) servers: Vec<Option<Box<Server>>>,
+    /// Frames in delay lines between NIC and TCP.
+    pub(super) delayed: Delayed,
+    /// Persistent connections, by the host to which they lead.
+    pools: BTreeMap<usize, Pool>,
+    /// Flows that start here, and how many of them have started.
+    starts: Vec<u32>,
+    started: usize,
+    /// Probes that begin or end here.
+    pub(super) probes: BTreeMap<u32, ProbeEnd>,
+    /// Queue pairs, in runs that use them instead of connections.
+    pub(super) pairs: Option<Box<QueuePairs>>,
+    /// Pauses, where lines that lead to switches are lossless.
+    pub(super) pauses: Option<Box<PausedLine>>,
+    /// Time that the line had been busy when the arrivals ended.
+    pub(super) busy_during_arrivals: Duration,
 }
 
-impl Host {
-    pub(super) fn new(mac: [u8; 6], ip: u32) -> Host {
-        Host { mac, ip, line: None, capture: None, waiting: 0, fifo: Chain::default(), turns: VecDeque::new() }
-    }
-}
-
-/// Persistent connections between two hosts.
+/// Connections or queue pairs to a host that are kept for later flows.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// Connections that carry no flow. The connection opened first is used first.
-    idle: BinaryHeap<Reverse<u32>>,
-    /// Connections made so far.
+    /// Those that carry no flow, by their numbers. The one opened first is used first.
+    pub(super) idle: BinaryHeap<Reverse<u32>>,
+    /// Number of those made so far.
     made: u32,
 }
 
-impl Network {
-    fn host(&mut self, node: usize) -> &mut Host {
-        self.nodes[node].host()
+impl Host {
+    pub(super) fn new(node: usize, line: Line, flows: OfHost, shared: &Shared) -> Host {
+        let [sent, received] = flows.counts.map(|count| if shared.rates.is_some() { 0 } else { count as usize });
+        Host {
+            node: node as u32,
+            line,
+            nic: Nic::default(),
+            capture: None,
+            clients: std::iter::repeat_with(|| None).take(sent).collect(),
+            servers: std::iter::repeat_with(|| None).take(received).collect(),
+            delayed: Delayed::default(),
+            pools: BTreeMap::new(),
+            starts: flows.starts,
+            started: 0,
+            probes: BTreeMap::new(),
+            pairs: shared.rates.map(|_| Box::new(QueuePairs::new(flows.counts))),
+            pauses: shared.pfc.map(|_| Box::default()),
+            busy_during_arrivals: Duration::ZERO,
+        }
+    }
+
+    /// A client of this host.
+    #[inline(always)]
+    pub(super) fn client(&mut self, number: u32) -> &mut Client {
+        self.clients[number as usize].as_deref_mut().expect("a client that exists")
+    }
+
+    /// A server of this host.
+    #[inline(always)]
+    pub(super) fn server(&mut self, number: u32) -> &mut Server {
+        self.servers[number as usize].as_deref_mut().expect("a server that exists")
+    }
+
+    /// When the first of its flows starts.
+    pub(super) fn first_start(&self, shared: &Shared) -> Option<Time> {
+        self.starts.first().map(|&flow| Time::from_nanos(shared.flow(flow).start_ns))
     }
 
     // Flows
 
-    /// The connection that carries a flow: a new one, or an idle one from the pool.
-    pub(super) fn connection_for(&mut self, flow: usize) -> usize {
-        let flow = self.flows[flow];
-        let pair = (flow.src, flow.dst);
-        if let Connections::Persistent { per_pair } = self.mode {
-            let pool = self.pools.entry(pair).or_default();
-            if let Some(Reverse(connection)) = pool.idle.pop() {
-                return connection as usize;
-            }
-            pool.made += 1;
-            let open_before_the_run = pool.made <= per_pair;
-            let connection = self.connect(pair, open_before_the_run, false, flow.ecn);
-            self.connections[connection].limit_window(flow.receive_window_bytes);
-            return connection;
+    /// Starts the next flow of this host, and schedules the flow after it.
+    pub(super) fn start_next(&mut self, env: &mut Env) {
+        let flow = self.starts[self.started];
+        self.started += 1;
+        if let Some(&next) = self.starts.get(self.started) {
+            env.push(Time::from_nanos(env.shared.flow(next).start_ns), Event::Start { node: self.node });
         }
-        let connection = self.connect(pair, false, true, flow.ecn);
-        self.connections[connection].limit_window(flow.receive_window_bytes);
-        if let Connections::Asked { request_bytes } = self.mode {
-            self.connections[connection].asking = Some(Box::new(Asking::new(request_bytes, self.transport.rto())));
-        }
-        connection
+        self.start_flow(env, flow, None);
     }
 
-    /// Makes a connection, which is open already if `open`. Otherwise its SYN is sent when the flow is written.
-    pub(super) fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool, ecn: bool) -> usize {
-        let number = self.connections.len();
-        let ports = (FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number / CLIENT_PORTS);
-        let end = |host: &Host, port| EndPoint { mac: host.mac, ip: host.ip, port };
-        let client = end(self.host(src), ports.0 as u16);
-        let server = end(self.host(dst), ports.1 as u16);
-        let mut connection = Connection::new([src, dst], [client, server], &self.transport, ecn);
-        connection.closes = closes;
-        self.connections.push(if open { connection } else { connection.unopened() });
-        number
+    /// Starts a flow that waited for another flow on a connection.
+    pub(super) fn start_follower(&mut self, env: &mut Env, number: u32, connection: u32) {
+        env.tally.followed.push((number, env.now));
+        let before = env.shared.flow(number).after;
+        self.start_flow(env, number, before.filter(|before| before.same_connection).map(|_| connection));
     }
 
-    /// The application writes: all of a flow, or the next segment of a rate-limited flow.
-    pub(super) fn write_more(&mut self, connection: usize) {
-        let mss = u64::from(self.transport.payload_bytes());
-        let state = &mut self.connections[connection];
-        let Some(message) = state.messages.back_mut() else { return };
-        let (bytes, pause) = message.write(mss);
-        if let Some(pause) = pause {
-            self.events.push(self.now + pause, Event::Write(connection as u32));
+    /// Starts a flow, on a connection for it or on the open connection `asked_on`, over which it is asked for.
+    fn start_flow(&mut self, env: &mut Env, number: u32, asked_on: Option<u32>) {
+        let flow = *env.shared.flow(number);
+        if self.pairs.is_some() {
+            return self.start_message(env, number, &flow);
         }
-        state.sender.write(bytes);
-        match state.state {
-            State::Unopened => self.open(connection),
-            _ => self.send_segments(connection),
+        if let Connections::Asked { .. } = env.shared.mode {
+            let connection = asked_on.unwrap_or_else(|| env.shared.connection_of(number));
+            self.notify(env, flow.src, number, connection, false);
+            return self.ask_for_flow(env, number, &flow, connection);
         }
+        let (connection, open) = self.connection_for(env, number, &flow);
+        self.notify(env, flow.dst, number, connection, open);
+        let client = self.send_flow(env, number, &flow, connection, open);
+        self.write_more(env, client);
     }
 
-    /// Finishes flows whose last byte has arrived.
-    fn finish_flows(&mut self, connection: usize) {
-        loop {
-            let state = &mut self.connections[connection];
-            let Some(&message) = state.messages.front() else { return };
-            if state.receiver.rcv_nxt() < message.end {
-                return;
-            }
-            state.messages.pop_front();
-            let flow = self.flows[message.flow as usize];
-            self.records[message.flow as usize] = FlowRecord {
-                fct: Some(self.now.since(Time::from_nanos(flow.start_ns))),
-                ..record(&message, &state.sender, flow.size_bytes)
-            };
-            self.finished += 1;
-            self.wake_follower(message.flow, connection);
-            if let Connections::Persistent { .. } = self.mode {
-                let pool = self.pools.entry((flow.src, flow.dst)).or_default();
-                pool.idle.push(Reverse(connection as u32));
-            }
-        }
-    }
-
-    /// Records the results of unfinished flows.
-    pub(super) fn record_unfinished(&mut self) {
-        for state in &self.connections {
-            for message in &state.messages {
-                let delivered = message.delivered(&self.flows[message.flow as usize], state.receiver.rcv_nxt());
-                self.records[message.flow as usize] = record(message, &state.sender, delivered);
-            }
-        }
-    }
-
-    // Sending
-
-    /// Sends the segments that window and NIC allow.
-    pub(super) fn send_segments(&mut self, connection: usize) {
-        loop {
-            let state = &mut self.connections[connection];
-            if state.state != State::Open {
-                break;
-            }
-            let nic = &mut state.nic[Side::Client as usize];
-            nic.throttled = nic.bytes >= self.nic.budget_bytes || !state.sender.may_queue(nic.bytes);
-            if nic.throttled {
-                state.sender.end_burst(self.now);
-                break;
-            }
-            let Some(outgoing) = state.sender.next_segment(self.now) else { break };
-            self.send_data(connection, outgoing);
-        }
-        self.arm_sender_timer(connection);
-    }
-
-    /// A packet of the client has left its NIC.
-    pub(super) fn nic_has_room(&mut self, connection: usize) {
-        if self.connections[connection].nic[Side::Client as usize].throttled {
-            self.send_segments(connection);
-        }
-    }
-
-    fn send_data(&mut self, connection: usize, outgoing: Outgoing) {
-        let state = &self.connections[connection];
-        // RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
-        let capable = state.ecn[Side::Client as usize] == EcnMode::Classic
-            && (!outgoing.retransmission || self.transport.ecn_control_packets());
-        let mut flags = flags::ACK;
-        if outgoing.cwr {
-            flags |= flags::CWR;
-        }
-        if outgoing.last {
-            flags |= flags::PSH;
-            if state.closes && state.fully_written() {
-                flags |= flags::FIN;
-            }
-        }
-        // The NIC fills in the time.
-        let timing = options::timing(0);
-        let options = if state.sender.control().hears_delay() { &timing[..] } else { &[] };
-        let header = Header {
-            sequence: wire_sequence(state.first_data(), outgoing.offset),
-            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.heard_bytes()),
-            flags,
-            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
-            options,
-            payload: outgoing.len,
-            ..self.blank_header()
+    /// The connection that carries a flow, an idle one or a new one, and whether a new one is open from the beginning.
+    fn connection_for(&mut self, env: &mut Env, number: u32, flow: &Flow) -> (u32, bool) {
+        let Connections::Persistent { per_pair } = env.shared.mode else {
+            return (env.shared.connection_of(number), false);
         };
-        self.send(connection, Side::Client, &header);
+        let pool = self.pools.entry(flow.dst).or_default();
+        if let Some(Reverse(connection)) = pool.idle.pop() {
+            return (connection, true);
+        }
+        pool.made += 1;
+        (env.shared.connection_of(number), pool.made <= per_pair)
     }
 
-    /// A header of an empty segment, without sequence number, acknowledgement and flags.
-    pub(super) fn blank_header(&self) -> Header<'static> {
-        Header {
-            sequence: 0,
-            ack: 0,
-            flags: 0,
-            window: advertised(self.transport.receive_window_bytes),
-            ecn: Ecn::NotEct,
-            options: &[],
-            payload: 0,
+    /// Tells the source of a flow, whose last byte has arrived here, that its connection is free, if connections are kept.
+    pub(super) fn free(&self, env: &mut Env, flow: u32, connection: u32) {
+        if let Connections::Persistent { .. } = env.shared.mode {
+            let src = env.shared.flow(flow).src;
+            let time = env.now + env.shared.plan.notice(self.node as usize, src);
+            let node = src as u32;
+            env.deliver(time, node, Event::Freed { node, flow, connection });
         }
     }
 
-    /// ECN field of an end's packets that carry no data.
-    pub(super) fn control_ecn(&self, connection: usize, side: Side) -> Ecn {
-        let mode = self.connections[connection].ecn[side as usize];
-        if mode != EcnMode::NotEcn && self.transport.ecn_control_packets() { Ecn::Ect0 } else { Ecn::NotEct }
+    /// A connection is free for the next flow to the same host.
+    pub(super) fn keep(&mut self, env: &Env, flow: u32, connection: u32) {
+        self.pool(env.shared.flow(flow).dst).idle.push(Reverse(connection));
     }
 
-    /// The client acknowledges the server's SYN, request or FIN.
-    pub(super) fn send_client_ack(&mut self, connection: usize, fin: bool) {
-        let state = &self.connections[connection];
-        let sent = state.sender.snd_nxt() + u64::from(fin);
-        let header = Header {
-            sequence: wire_sequence(state.first_data(), sent),
-            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.heard_bytes() + u32::from(fin)),
-            flags: flags::ACK,
-            ecn: self.control_ecn(connection, Side::Client),
-            ..self.blank_header()
-        };
-        self.send(connection, Side::Client, &header);
+    /// Connections or queue pairs to a host.
+    pub(super) fn pool(&mut self, dst: usize) -> &mut Pool {
+        self.pools.entry(dst).or_default()
     }
 
-    /// The server acknowledges everything before `next`, and reports the one-way delay of the latest data.
-    pub(super) fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
-        let state = &mut self.connections[connection];
-        let window = state.select_window();
-        let first = state.first_data();
-        let closing = state.fin_received() && next == state.receiver.rcv_nxt();
-        let blocks = state.receiver.sack_blocks();
-        let wire =
-            blocks.as_slice().iter().map(|&(start, end)| (wire_sequence(first, start), wire_sequence(first, end)));
-        let mut space = [0; MAX_OPTIONS];
-        let timed = match state.one_way_ns {
-            Some(one_way_ns) => {
-                space[..options::TIMING_BYTES].copy_from_slice(&options::timing(one_way_ns));
-                options::TIMING_BYTES
-            }
-            None => 0,
-        };
-        let used = timed + options::sack(wire, &mut space[timed..]);
-        let mut flags = flags::ACK;
-        if ece {
-            flags |= flags::ECE;
-        }
-        if closing {
-            flags |= flags::FIN;
-        }
-        let header = Header {
-            sequence: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes()),
-            ack: wire_sequence(first, next + u64::from(closing)),
-            flags,
-            window: advertised(window),
-            ecn: self.control_ecn(connection, Side::Server),
-            options: &space[..used],
-            ..self.blank_header()
-        };
-        self.send(connection, Side::Server, &header);
+    /// Tells another host of a flow.
+    pub(super) fn notify(&self, env: &mut Env, to: usize, flow: u32, connection: u32, open: bool) {
+        let time = env.now + env.shared.plan.notice(self.node as usize, to);
+        let node = to as u32;
+        env.deliver(time, node, Event::Notice { open, node, flow, connection });
     }
 
-    /// Makes a frame and sends it.
-    pub(super) fn send(&mut self, connection: usize, side: Side, header: &Header<'_>) {
-        if self.pias.is_some() {
-            self.tag(connection, side, header);
-        }
-        let mut frame = self.frames.take(connection as u32, side == Side::Client, header.ecn);
-        let state = &mut self.connections[connection];
-        state.templates[side as usize].write(&mut frame.packet, header);
-        self.enqueue(connection, side, frame);
-    }
-
-    // NIC
-
-    pub(super) fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
-        let (limit, fair) = (self.nic.limit_packets, self.fair());
-        let state = &mut self.connections[connection];
-        let node = state.hosts[side as usize];
-        let host = self.nodes[node].host();
-        if host.waiting >= limit {
-            return self.lose(node, None, Reason::NicFull, frame);
-        }
-        let line = host.line.expect("every host is linked") as usize;
-        if host.waiting == 0 && self.lines[line].is_free(self.now) && self.rdma.is_none() {
-            return self.send_at_once(node, line, frame);
-        }
-        host.waiting += 1;
-        let queue = &mut state.nic[side as usize];
-        queue.bytes += frame.packet.len() as u64;
-        if fair {
-            self.queued.push_back(&mut queue.waiting, frame);
-            if queue.waiting.len() == 1 {
-                host.turns.push_back((connection as u32, side));
-            }
+    /// The host that starts a flow has told this host of it. A new connection may be `open`.
+    pub(super) fn learns(&mut self, env: &mut Env, number: u32, connection: u32, open: bool) {
+        let flow = *env.shared.flow(number);
+        if self.pairs.is_some() {
+            self.expect_message(env, number, &flow, connection);
+        } else if flow.src == self.node as usize {
+            self.send_flow(env, number, &flow, connection, open);
         } else {
-            self.queued.push_back(&mut host.fifo, frame);
-        }
-        self.start(line);
-    }
-
-    /// Sends a frame that finds an empty NIC and a free line: what the NIC's queue and [`Network::transmit`] would do.
-    // A queue would write the frame's place to memory only to read it again at once, which a processor has to wait for.
-    #[inline(never)]
-    fn send_at_once(&mut self, node: usize, line: usize, mut frame: Box<NetFrame>) {
-        self.leave_nic(node, &mut frame);
-        let (connection, by_client) = (frame.connection as usize, frame.notes.by_client());
-        self.put_on_line(line, frame);
-        if by_client {
-            self.nic_has_room(connection);
+            self.receive_flow(env, number, &flow, connection, open);
         }
     }
 
-    /// A frame leaves its host.
-    #[inline(always)]
-    fn leave_nic(&mut self, node: usize, frame: &mut NetFrame) {
-        if self.stamps && frame.notes.by_client() {
-            stamp(&mut frame.packet, self.now.nanos() as u32);
-        }
-        let capture = self.nodes[node].host().capture;
-        self.capture(capture, frame);
+    /// The start of a flow that the other host started.
+    pub(super) fn noticed_start(env: &Env, flow: &Flow) -> Time {
+        Time::from_nanos(env.now.nanos() - env.shared.plan.notice(flow.src, flow.dst).nanos())
     }
 
-    /// The next frame that a host sends, and whether more are waiting.
-    pub(super) fn host_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
-        let fair = self.fair();
-        let host = self.nodes[node].host();
-        let mut frame = if fair {
-            let &(connection, side) = host.turns.front()?;
-            let queue = &mut self.connections[connection as usize].nic[side as usize];
-            let frame = self.queued.pop_front(&mut queue.waiting)?;
-            match self.queued.front(&queue.waiting) {
-                None => _ = host.turns.pop_front(),
-                Some(next) => {
-                    next.touch();
-                    if host.turns.len() > 1 {
-                        host.turns.rotate_left(1);
-                    }
-                }
-            }
-            queue.bytes -= frame.packet.len() as u64;
-            frame
-        } else {
-            let frame = self.queued.pop_front(&mut host.fifo)?;
-            let side = if frame.notes.by_client() { Side::Client } else { Side::Server };
-            self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
-            frame
-        };
-        host.waiting -= 1;
-        let more = host.waiting > 0;
-        self.leave_nic(node, &mut frame);
-        Some((frame, more))
+    /// Starts the flow that waits for one whose last byte has arrived on a connection, at its host.
+    #[inline]
+    pub(super) fn wake_follower(&self, env: &mut Env, flow: u32, connection: u32) {
+        if let Some(flow) = env.shared.plan.follower(flow) {
+            let spec = env.shared.flow(flow);
+            let node = super::flows::starter(spec, env.shared.mode);
+            let pause = Duration::from_nanos(spec.start_ns).max(env.shared.plan.notice(self.node as usize, node));
+            let follow = Event::Follow { node: node as u32, flow, connection };
+            env.deliver(env.now + pause, node as u32, follow);
+        }
     }
 
     // Receiving
 
-    /// A host receives a frame. It relies only on the bytes of the frame.
-    pub(super) fn host_receives(&mut self, node: usize, frame: Box<NetFrame>) {
-        let capture = self.host(node).capture;
-        self.capture(capture, &frame);
+    /// A frame arrives. The host relies only on its bytes; the connection's number only helps to find the connection.
+    pub(super) fn receives(&mut self, env: &mut Env, frame: Box<NetFrame>) {
+        self.capture(env, &frame);
         // Not moved out of the result: a copy directly after the stores of its fields would have to wait for them.
         let parsed = Segment::parse(&frame.packet);
         let segment = match &parsed {
             Ok(segment) => segment,
-            Err(malformed) => return self.host_receives_other(node, frame, *malformed),
+            Err(malformed) => return self.receives_other(env, frame, *malformed),
         };
-        let connection = frame.connection as usize;
-        let state = &self.connections[connection];
-        let between = |from: Side, to: Side| {
-            let (from, to) = (state.ends[from as usize], state.ends[to as usize]);
-            (segment.src, segment.src_port, segment.dst, segment.dst_port) == (from.ip, from.port, to.ip, to.port)
+        let Some(opener) = env.shared.opener(frame.connection) else {
+            return env.lose(self.node, None, Reason::NoConnection, frame);
         };
-        let to = if state.hosts[Side::Server as usize] == node && between(Side::Client, Side::Server) {
-            Side::Server
-        } else if state.hosts[Side::Client as usize] == node && between(Side::Server, Side::Client) {
-            Side::Client
-        } else {
-            return self.lose(node, None, Reason::NoConnection, frame);
-        };
-        self.ecn.compare(frame.notes.due_as(), segment.ecn);
-        let delayed = state.extra_delay != Duration::ZERO || !state.delay_line.is_empty();
-        if to == Side::Server && delayed {
-            return self.delay(connection, frame);
-        }
-        self.frames.give(frame);
-        match to {
-            Side::Server => self.server_receives(connection, segment, self.now),
-            Side::Client => self.client_receives(connection, segment),
-        }
-    }
-
-    /// The flow's extra delay lies between the server's NIC and its TCP: so the client's TCP sees how full its own NIC is,
-    /// and lines carry frames in order.
-    fn delay(&mut self, connection: usize, frame: Box<NetFrame>) {
-        let state = &mut self.connections[connection];
-        // Even if the delay is shorter than the previous flow's, packets must not overtake.
-        let earliest = self.delayed.back(&state.delay_line).map_or(Time::ZERO, |&(time, _)| time);
-        let release = (self.now + state.extra_delay).max(earliest);
-        self.delayed.push_back(&mut state.delay_line, (release, frame));
-        if state.delay_line.len() == 1 {
-            self.events.push(release, Event::Release(connection as u32));
-        }
-    }
-
-    /// The server's TCP receives the frames of a connection's delay line that are due.
-    pub(super) fn release(&mut self, connection: usize) {
-        while let Some(&(time, _)) = self.delayed.front(&self.connections[connection].delay_line) {
-            if time > self.now {
-                self.events.push(time, Event::Release(connection as u32));
-                return;
-            }
-            let state = &mut self.connections[connection];
-            // Later than that where it waited for an earlier flow's, or if the delay has changed since.
-            let arrived = Time::from_nanos(self.now.nanos().saturating_sub(state.extra_delay.nanos()));
-            if let Some((_, frame)) = self.delayed.pop_front(&mut state.delay_line)
-                && let Ok(segment) = Segment::parse(&frame.packet)
-            {
-                self.frames.give(frame);
-                self.server_receives(connection, &segment, arrived);
-            }
-        }
-    }
-
-    /// The server's NIC receives a segment behind the delay line, where it `arrived`.
-    fn server_receives(&mut self, connection: usize, segment: &Segment, arrived: Time) {
-        if self.transport.stack.merges() {
-            return self.merge(connection, segment, arrived);
-        }
-        self.tcp_receives(connection, segment, 1, arrived);
-    }
-
-    /// The server's TCP receives a segment that `arrived` at its NIC, or `segments` that the NIC has merged.
-    pub(super) fn tcp_receives(&mut self, connection: usize, segment: &Segment, segments: u32, arrived: Time) {
-        if segment.flags & flags::SYN != 0 {
-            return self.server_receives_syn(connection, segment.flags);
-        }
-        let now = self.now;
-        let state = &mut self.connections[connection];
-        if let Some(answer) = &mut state.answer {
-            answer.acknowledged();
-        }
-        let fin = segment.flags & flags::FIN != 0;
-        if segment.payload == 0 && !fin {
-            return;
-        }
-        let Some(offset) = stream_offset(state.first_data(), segment.sequence, state.receiver.rcv_nxt()) else {
-            return;
-        };
-        if let Some(asking) = &mut state.asking {
-            asking.data_came(now, offset + u64::from(segment.payload));
-        }
-        let (ce, cwr) = (segment.ecn == Ecn::Ce, segment.flags & flags::CWR != 0);
-        if let (true, Some(message)) = (ce, state.messages.front_mut()) {
-            message.marked += u64::from(segments);
-        }
-        let plan = state.receiver.on_segments(now, offset, segment.payload, segments, ce, cwr);
-        // The difference is correct even if the 32-bit clock has wrapped around in between.
-        let one_way_ns = segment.timing.map(|sent_ns| (arrived.nanos() as u32).wrapping_sub(sent_ns));
-        let before = std::mem::replace(&mut state.one_way_ns, one_way_ns);
-        if fin {
-            state.fin_at = Some(offset + u64::from(segment.payload));
-        }
-        if self.flow_trace.is_some() {
-            self.trace_delivery(connection);
-        }
-        let state = &mut self.connections[connection];
-        let acknowledge = match plan.now {
-            Some(ece) => Some(ece),
-            None => state.fin_received().then(|| state.receiver.acknowledge()),
-        };
-        if let Some((next, ece)) = plan.earlier {
-            self.connections[connection].one_way_ns = before;
-            self.send_ack(connection, next, ece);
-            self.connections[connection].one_way_ns = one_way_ns;
-        }
-        self.finish_flows(connection);
-        if let Some(ece) = acknowledge {
-            let next = self.connections[connection].receiver.rcv_nxt();
-            self.send_ack(connection, next, ece);
-        }
-        self.arm_receiver_timer(connection);
-    }
-
-    /// Records the bytes that a connection's flow has delivered so far.
-    #[cold]
-    fn trace_delivery(&mut self, connection: usize) {
-        let state = &self.connections[connection];
-        if let (Some(trace), Some(message)) = (&mut self.flow_trace, state.messages.front()) {
-            let delivered = message.delivered(&self.flows[message.flow as usize], state.receiver.rcv_nxt());
-            trace.delivered(self.now, message.flow, delivered);
-        }
-    }
-
-    /// Records the state of a connection's sender.
-    #[cold]
-    pub(super) fn trace_sender(&mut self, connection: usize) {
-        let state = &self.connections[connection];
-        if let (Some(trace), Some(flow)) = (&mut self.sender_trace, state.latest_flow) {
-            trace.look(self.now, flow, &state.sender);
-        }
-    }
-
-    pub(super) fn client_receives(&mut self, connection: usize, segment: &Segment) {
-        let now = self.now;
-        if segment.flags & flags::SYN != 0 {
-            return self.client_receives_syn(connection, segment.flags);
-        }
-        let state = &mut self.connections[connection];
-        if state.asking.is_some() {
-            if segment.payload > 0 {
-                return self.client_receives_request(connection, segment);
-            }
-            if let Some(answer) = &mut state.answer {
-                answer.acknowledged();
-            }
-        }
-        let first = state.first_data();
-        let una = state.sender.snd_una();
-        let Some(ack) = stream_offset(first, segment.ack, una) else { return };
-        let mut sacks = [(0, 0); 4];
-        let mut count = 0;
-        for &(start, end) in &segment.sacks[..segment.sack_count] {
-            if let (Some(start), Some(end)) = (stream_offset(first, start, una), stream_offset(first, end, una)) {
-                sacks[count] = (start, end);
-                count += 1;
-            }
-        }
-        // The FIN takes a sequence number, but is not part of the stream.
-        let ack = ack.min(state.sender.snd_nxt());
-        if self.transport.stack.window_autotuning {
-            state.sender.hear_window(ack, u64::from(segment.window) << WINDOW_SCALE);
-        }
-        let ece = segment.flags & flags::ECE != 0;
-        let one_way = segment.timing.map(|one_way_ns| Duration::from_nanos(one_way_ns.into()));
-        if let Some(rtt) = state.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece, one_way }) {
-            self.rtts.saturating_record(rtt.nanos());
-        }
-        if self.sender_trace.is_some() {
-            self.trace_sender(connection);
-        }
-        if segment.flags & flags::FIN != 0 {
-            self.send_client_ack(connection, true);
-            self.connections[connection].release();
-        } else {
-            self.send_segments(connection);
-        }
-    }
-
-    // Timers: if the deadline was postponed in the meantime, an event comes early, and is scheduled again.
-
-    fn sender_deadline(&self, connection: usize) -> Option<Time> {
-        let state = &self.connections[connection];
-        match state.state {
-            State::Unopened => state.asking.as_ref().and_then(|asking| asking.deadline),
-            State::Closed => None,
-            State::Open => match &state.asking {
-                None => state.sender.deadline(),
-                Some(asking) => [asking.deadline, state.sender.deadline()].into_iter().flatten().min(),
-            },
-            State::Opening { since, attempts } => {
-                let wait = self.transport.stack.syn_wait(attempts);
-                Some(since + self.transport.rto().initial.saturating_mul(wait))
-            }
-        }
-    }
-
-    pub(super) fn arm_sender_timer(&mut self, connection: usize) {
-        let deadline = self.sender_deadline(connection);
-        self.arm(connection, Side::Client, deadline);
-    }
-
-    pub(super) fn arm_receiver_timer(&mut self, connection: usize) {
-        let state = &self.connections[connection];
-        let deadline = match &state.answer {
-            None => state.receiver.deadline(),
-            Some(answer) => [answer.deadline, state.receiver.deadline()].into_iter().flatten().min(),
-        };
-        self.arm(connection, Side::Server, deadline);
-    }
-
-    fn arm(&mut self, connection: usize, side: Side, deadline: Option<Time>) {
-        let pending = &mut self.connections[connection].pending[side as usize];
-        if let Some(deadline) = deadline
-            && pending.is_none_or(|time| time > deadline)
+        let number = env.shared.plan.server(opener);
+        if let Some(Some(server)) = self.servers.get_mut(number as usize)
+            && server.is_end_of(frame.connection, segment)
         {
-            *pending = Some(deadline);
-            let event = match side {
-                Side::Client => Event::SenderTimer(connection as u32),
-                Side::Server => Event::ReceiverTimer(connection as u32),
-            };
-            self.events.push(deadline, event);
+            env.tally.ecn.compare(frame.notes.due_as(), segment.ecn);
+            if server.extra_delay != Duration::ZERO || !server.delay_line.is_empty() {
+                return self.delay(env, number, frame);
+            }
+            env.frames.give(frame);
+            return self.server_receives(env, number, segment, env.now);
+        }
+        let number = env.shared.plan.client(opener);
+        if let Some(Some(client)) = self.clients.get_mut(number as usize)
+            && client.is_end_of(frame.connection, segment)
+        {
+            env.tally.ecn.compare(frame.notes.due_as(), segment.ecn);
+            env.frames.give(frame);
+            return self.client_receives(env, number, segment);
+        }
+        env.lose(self.node, None, Reason::NoConnection, frame);
+    }
+
+    #[inline]
+    pub(super) fn capture(&mut self, env: &mut Env, frame: &NetFrame) {
+        if self.capture.is_some() {
+            self.write_capture(env, frame);
         }
     }
 
-    /// Whether a timer event is the pending one. Superseded events are ignored.
-    fn take_pending(&mut self, connection: usize, side: Side) -> bool {
-        let pending = &mut self.connections[connection].pending[side as usize];
-        let current = *pending == Some(self.now);
-        if current {
-            *pending = None;
-        }
-        current
-    }
-
-    pub(super) fn sender_timer(&mut self, connection: usize) {
-        if !self.take_pending(connection, Side::Client) {
-            return;
-        }
-        let now = self.now;
-        let past = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
-        let state = &mut self.connections[connection];
-        if state.asking.as_ref().is_some_and(|asking| past(asking.deadline)) && state.state != State::Closed {
-            state.sender.on_repeated();
-            self.ask_for_data(connection);
-            if !past(self.connections[connection].sender.deadline()) {
-                return;
-            }
-        }
-        let due = past(self.sender_deadline(connection));
-        match (due, self.connections[connection].state) {
-            (true, State::Opening { attempts, .. }) => {
-                let sender = &mut self.connections[connection].sender;
-                sender.on_repeated();
-                if self.transport.stack.begins_with_one_segment(attempts + 1) {
-                    sender.on_lost_handshake();
-                }
-                self.send_syn(connection);
-            }
-            (true, State::Open) => {
-                self.connections[connection].sender.on_timeout(self.now);
-                self.send_segments(connection);
-                if self.sender_trace.is_some() {
-                    self.trace_sender(connection);
-                }
-            }
-            _ => self.arm_sender_timer(connection),
+    #[cold]
+    fn write_capture(&mut self, env: &mut Env, frame: &NetFrame) {
+        if let Some(Err(error)) = self.capture.as_mut().map(|capture| capture.write(env.now, &frame.packet)) {
+            env.fail(self.node, error.into());
         }
     }
 
-    pub(super) fn receiver_timer(&mut self, connection: usize) {
-        if !self.take_pending(connection, Side::Server) {
-            return;
+    /// Records the results of unfinished flows.
+    pub(super) fn record_unfinished(&self, env: &mut Env) {
+        for client in self.clients.iter().flatten() {
+            client.record_unfinished(env);
         }
-        if self.connections[connection].answer.is_some() {
-            self.answer_timer(connection);
+        for server in self.servers.iter().flatten() {
+            server.record_unfinished(env);
         }
-        let state = &mut self.connections[connection];
-        if state.receiver.deadline().is_some_and(|deadline| deadline <= self.now) {
-            let ece = state.receiver.on_ack_timer();
-            let next = state.receiver.rcv_nxt();
-            self.send_ack(connection, next, ece);
+        if let Some(pairs) = &self.pairs {
+            pairs.record_unfinished(env);
         }
-        self.arm_receiver_timer(connection);
     }
 }
 
-/// A window as a header has it, scaled and limited to 16 bits.
-pub(super) fn advertised(window_bytes: u64) -> u16 {
-    (window_bytes.min(MAX_ADVERTISED) >> WINDOW_SCALE) as u16
-}
-
-fn record(message: &Message, sender: &Sender, delivered_bytes: u64) -> FlowRecord {
-    let during = sender.stats.since(message.before);
-    let base_delay = sender.control().base_delay();
-    FlowRecord { fct: None, sender: during, marked: message.marked, delivered_bytes, base_delay }
+/// End points of a connection: client and server.
+pub(super) fn end_points(shared: &Shared, connection: u32, src: usize, dst: usize) -> [EndPoint; 2] {
+    let ports = [FIRST_CLIENT_PORT + connection % CLIENT_PORTS, FIRST_SERVER_PORT + connection / CLIENT_PORTS];
+    let end = |node: usize, port: u32| {
+        let (mac, ip) = shared.addresses[node];
+        EndPoint { mac, ip, port: port as u16 }
+    };
+    [end(src, ports[0]), end(dst, ports[1])]
 }

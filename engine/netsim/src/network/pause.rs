@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use marklab_units::{Duration, Time};
 
-use super::{Event, Network};
-use crate::config::{PauseScope, Pfc};
+use super::env::{Env, Event};
+use super::hosts::Host;
+use super::switches::{Port, SwitchNode};
+use crate::config::PauseScope;
 use crate::frame::NetFrame;
 
 /// A pause frame without its checksum: the shortest frame.
@@ -37,29 +39,39 @@ pub struct PauseStats {
     pub max_held_bytes: u64,
 }
 
-/// Held bytes and pauses, per line.
+/// What a pause frame says: parts of the traffic, and whether to pause each of them.
 #[derive(Debug)]
-pub(super) struct Pauses {
-    pfc: Pfc,
-    lines: Vec<LineState>,
-    /// For pauses per flow: paused flows, as line and part, with their queue, by node and port of the queue.
-    flows: BTreeMap<(usize, usize), BTreeMap<(usize, u32), usize>>,
+pub(super) struct PauseFrame {
+    parts: Vec<(u32, bool)>,
 }
 
-#[derive(Clone, Default, Debug)]
-struct LineState {
-    /// Bytes of frames from this line that wait in the switch at its end.
+/// What the transmitter of a line knows of pauses.
+#[derive(Default, Debug)]
+pub(super) struct PausedLine {
+    /// Parts that are paused, and since when there are any.
+    parts: BTreeSet<u32>,
+    since: Option<Time>,
+    pauses: u64,
+    paused: Duration,
+    /// Start and end of the last pause frame that this line itself carried, for the other direction.
+    interjected: (Time, Time),
+}
+
+/// What a port of a lossless switch knows of pauses.
+#[derive(Default, Debug)]
+pub(super) struct PausedPort {
+    /// The line that leaves the port.
+    pub(super) line: PausedLine,
+    /// Bytes of frames that came by this port and wait in the switch.
     bytes: u64,
     /// The same per part, and whether the latest request was a pause. Unused for pauses per flow.
     accounts: BTreeMap<u32, Account>,
-    /// Contents of pause frames that are on their way to its transmitter: parts, and whether to pause each of them.
-    under_way: VecDeque<Vec<(u32, bool)>>,
-    /// Parts that its transmitter has paused, and since when there are any.
-    paused: BTreeSet<u32>,
-    since: Option<Time>,
-    stats: PauseStats,
-    /// Start and end of the last pause frame that this line itself carried, for the other direction.
-    interjected: (Time, Time),
+    /// Pause frames that wait for the line, and when their transmission ends.
+    waiting: VecDeque<(Time, PauseFrame)>,
+    frames: u64,
+    max_held_bytes: u64,
+    /// For pauses per flow: flows that are paused because of a queue of this port, by the port by which they come.
+    flows: BTreeMap<(usize, u32), usize>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -71,200 +83,219 @@ struct Account {
 /// The part that stands for all traffic.
 const ALL: u32 = 0;
 
-/// The other direction of a line: each link has two lines.
-fn opposite(line: usize) -> usize {
-    line ^ 1
-}
-
-impl Pauses {
-    pub(super) fn new(pfc: Pfc, lines: usize) -> Pauses {
-        Pauses { pfc, lines: vec![LineState::default(); lines], flows: BTreeMap::new() }
-    }
-
-    /// Whether a line is transmitting a pause frame.
-    pub(super) fn sends(&self, line: usize, now: Time) -> bool {
-        let (begin, end) = self.lines[line].interjected;
+impl PausedLine {
+    /// Whether the line is transmitting a pause frame.
+    pub(super) fn sends(&self, now: Time) -> bool {
+        let (begin, end) = self.interjected;
         (begin..end).contains(&now)
     }
 
-    /// Pauses of a line's transmitter, including the current one.
-    pub(super) fn stats(&self, line: usize, now: Time) -> PauseStats {
-        let LineState { stats, since, .. } = &self.lines[line];
-        let under_way = since.map_or(Duration::ZERO, |since| now.since(since));
-        PauseStats { paused: stats.paused + under_way, ..*stats }
+    /// A pause frame arrives that names a part.
+    fn hear(&mut self, now: Time, part: u32, pause: bool) {
+        // A frame that was updated while it waited may repeat the present state.
+        if pause && self.parts.insert(part) {
+            self.since.get_or_insert(now);
+            self.pauses += 1;
+        } else if !pause && self.parts.remove(&part) && self.parts.is_empty() {
+            self.paused += self.since.take().map_or(Duration::ZERO, |since| now.since(since));
+        }
+    }
+
+    /// Pauses of the line, including the current one. `other_end` is the port at its other end, if a switch is there.
+    pub(super) fn stats(&self, now: Time, other_end: Option<&PausedPort>) -> PauseStats {
+        let under_way = self.since.map_or(Duration::ZERO, |since| now.since(since));
+        PauseStats {
+            pauses: self.pauses,
+            frames: other_end.map_or(0, |port| port.frames),
+            paused: self.paused + under_way,
+            max_held_bytes: other_end.map_or(0, |port| port.max_held_bytes),
+        }
     }
 }
 
-impl Network {
-    fn pauses(&mut self) -> &mut Pauses {
-        self.pfc.as_mut().expect("a run with lossless lines")
+impl Env {
+    fn pause_scope(&self) -> PauseScope {
+        self.shared.pfc.map_or(PauseScope::Port, |pfc| pfc.per)
     }
 
     /// The part of a line's traffic that a pause because of this frame holds back. Answers belong only to the whole.
-    fn part(&self, per: PauseScope, frame: &NetFrame) -> Option<u32> {
-        match per {
+    fn part(&self, frame: &NetFrame) -> Option<u32> {
+        match self.pause_scope() {
             PauseScope::Port => Some(ALL),
-            PauseScope::Flow => self.sending_pair(frame).map(|pair| pair as u32),
-            PauseScope::Destination => self.sending_pair(frame).map(|pair| self.destination(pair) as u32),
+            _ if !frame.notes.by_client() => None,
+            _ => self.shared.opener(frame.connection).map(|pair| self.part_of(pair)),
         }
     }
 
     /// The part of its NIC's traffic that a queue pair belongs to.
-    pub(super) fn part_of(&self, pair: usize) -> u32 {
-        match self.pfc.as_ref().map(|pauses| pauses.pfc.per) {
-            Some(PauseScope::Flow) => pair as u32,
-            Some(PauseScope::Destination) => self.destination(pair) as u32,
-            Some(PauseScope::Port) | None => ALL,
+    pub(super) fn part_of(&self, pair: u32) -> u32 {
+        match self.pause_scope() {
+            PauseScope::Flow => pair,
+            PauseScope::Destination => self.shared.flow(pair).dst as u32,
+            PauseScope::Port => ALL,
         }
     }
+}
 
-    /// A frame arrives by a line at a port of a lossless switch.
-    #[cold]
-    pub(super) fn lossless_receives(&mut self, line: usize, node: usize, port: usize, mut frame: Box<NetFrame>) {
-        let part = self.hold(line, port, &mut frame);
-        let place = self.switch_receives(node, port, frame);
-        self.pause_if_needed(line, part, node, place);
+impl SwitchNode {
+    fn pauses(&mut self, port: usize) -> &mut PausedPort {
+        self.ports[port].pauses.get_or_insert_default()
     }
 
-    /// Counts a frame that arrives by a line at a port of a switch. Returns the part that a pause because of it holds
-    /// back.
-    fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
-        let per = self.pauses().pfc.per;
-        let part = self.part(per, frame);
+    /// A frame arrives at a port of a lossless switch.
+    #[cold]
+    pub(super) fn lossless_receives(&mut self, env: &mut Env, port: usize, mut frame: Box<NetFrame>) {
+        let part = self.hold(env, port, &mut frame);
+        let place = self.takes(env, port, frame);
+        self.pause_if_needed(env, port, part, place);
+    }
+
+    /// Counts a frame that arrives at a port. Returns the part that a pause because of it holds back.
+    fn hold(&mut self, env: &Env, port: usize, frame: &mut NetFrame) -> Option<u32> {
+        let part = env.part(frame);
         let bytes = frame.notes.hold(port, frame.packet.len());
-        let state = &mut self.pauses().lines[line];
+        let state = self.pauses(port);
         state.bytes += bytes;
-        if let (Some(part), PauseScope::Port | PauseScope::Destination) = (part, per) {
+        if let (Some(part), PauseScope::Port | PauseScope::Destination) = (part, env.pause_scope()) {
             state.accounts.entry(part).or_default().bytes += bytes;
         }
         part
     }
 
-    /// Asks for a pause if it is due after a line's frame has entered a switch. `place` is the port and queue of the
-    /// frame, unless it was lost. A frame that the switch sends on at once does not count.
-    fn pause_if_needed(&mut self, line: usize, part: Option<u32>, node: usize, place: Option<(usize, usize)>) {
-        let Pauses { pfc, lines, .. } = self.pauses();
-        let state = &mut lines[line];
-        state.stats.max_held_bytes = state.stats.max_held_bytes.max(state.bytes);
-        match (pfc.per, part, place) {
-            (PauseScope::Flow, Some(flow), Some((port, queue))) => self.pause_if_long(line, flow, (node, port), queue),
-            (PauseScope::Port | PauseScope::Destination, Some(part), _) => self.pause_if_full(line, part),
+    /// Asks for a pause if it is due after a frame has entered by a port. `place` is the port and queue of the frame,
+    /// unless it was lost. A frame that the switch sends on at once does not count.
+    fn pause_if_needed(&mut self, env: &mut Env, port: usize, part: Option<u32>, place: Option<(usize, usize)>) {
+        let state = self.pauses(port);
+        state.max_held_bytes = state.max_held_bytes.max(state.bytes);
+        match (env.pause_scope(), part, place) {
+            (PauseScope::Flow, Some(flow), Some(place)) => self.pause_if_long(env, port, flow, place),
+            (PauseScope::Port | PauseScope::Destination, Some(part), _) => self.pause_if_full(env, port, part),
             _ => {}
         }
     }
 
-    fn pause_if_full(&mut self, line: usize, part: u32) {
-        let Pauses { pfc, lines, .. } = self.pauses();
-        if lines[line].accounts.get(&part).is_some_and(|of| of.bytes > pfc.xoff_bytes && !of.pause_requested) {
-            self.ask(line, part, true);
+    fn pause_if_full(&mut self, env: &mut Env, port: usize, part: u32) {
+        let xoff_bytes = env.shared.pfc.map_or(0, |pfc| pfc.xoff_bytes);
+        if self.pauses(port).accounts.get(&part).is_some_and(|of| of.bytes > xoff_bytes && !of.pause_requested) {
+            self.ask(env, port, part, true);
         }
     }
 
     /// Pauses a flow if the queue of its frame is too long.
-    fn pause_if_long(&mut self, line: usize, flow: u32, at: (usize, usize), queue: usize) {
-        let weighed = self.weighed(at, queue);
-        let Pauses { pfc, flows, .. } = self.pauses();
-        if weighed > pfc.xoff_bytes && flows.entry(at).or_default().insert((line, flow), queue).is_none() {
-            self.ask(line, flow, true);
+    fn pause_if_long(&mut self, env: &mut Env, port: usize, flow: u32, (to, queue): (usize, usize)) {
+        let xoff_bytes = env.shared.pfc.map_or(0, |pfc| pfc.xoff_bytes);
+        if self.weighed(to, queue) > xoff_bytes && self.pauses(to).flows.insert((port, flow), queue).is_none() {
+            self.ask(env, port, flow, true);
         }
     }
 
     /// Bytes in a queue, times the number of non-empty queues of its port.
-    fn weighed(&mut self, (node, port): (usize, usize), queue: usize) -> u64 {
-        let switch = &self.switch(node).switch;
+    fn weighed(&self, port: usize, queue: usize) -> u64 {
+        let switch = &self.switch;
         let busy = (0..switch.queues(port)).filter(|&queue| switch.queue_depth(port, queue).packets > 0).count();
         switch.queue_depth(port, queue).bytes * busy as u64
     }
 
-    /// Uncounts a held frame that leaves a switch, or is lost there.
+    /// Uncounts a held frame that leaves the switch, or is lost there.
     #[cold]
-    pub(super) fn let_go(&mut self, node: usize, frame: &mut NetFrame) {
+    pub(super) fn let_go(&mut self, env: &mut Env, frame: &mut NetFrame) {
         let Some((port, bytes)) = frame.notes.let_go() else { return };
-        let line = self.switch(node).ports[port].line.expect("the frame has come by a line");
-        let line = opposite(line as usize);
-        let per = self.pauses().pfc.per;
-        let part = self.part(per, frame);
-        let Pauses { pfc, lines, .. } = self.pauses();
-        let state = &mut lines[line];
+        let part = env.part(frame);
+        let xon_bytes = env.shared.pfc.map_or(0, |pfc| pfc.xon_bytes);
+        let state = self.pauses(port);
         state.bytes -= bytes;
-        if per == PauseScope::Flow {
-            return self.resume_flows(node);
+        if env.pause_scope() == PauseScope::Flow {
+            return self.resume_flows(env);
         }
         if let Some(part) = part
             && let Some(account) = state.accounts.get_mut(&part)
         {
             account.bytes -= bytes;
-            if account.pause_requested && account.bytes <= pfc.xon_bytes {
-                self.ask(line, part, false);
+            if account.pause_requested && account.bytes <= xon_bytes {
+                self.ask(env, port, part, false);
             }
         }
     }
 
-    /// Ends pauses of flows whose queues at a switch have become short enough.
-    fn resume_flows(&mut self, node: usize) {
-        let ports: Vec<_> = self.pauses().flows.keys().copied().filter(|at| at.0 == node).collect();
-        for at in ports {
-            let mut paused = self.pauses().flows.remove(&at).expect("it is listed");
-            let xon_bytes = self.pauses().pfc.xon_bytes;
-            let ended: Vec<_> = paused.extract_if(.., |_, queue| self.weighed(at, *queue) <= xon_bytes).collect();
-            if !paused.is_empty() {
-                self.pauses().flows.insert(at, paused);
+    /// Ends pauses of flows whose queues have become short enough.
+    fn resume_flows(&mut self, env: &mut Env) {
+        let xon_bytes = env.shared.pfc.map_or(0, |pfc| pfc.xon_bytes);
+        for to in 0..self.ports.len() {
+            let Some(pauses) = &mut self.ports[to].pauses else { continue };
+            if pauses.flows.is_empty() {
+                continue;
             }
-            for ((line, flow), _) in ended {
-                self.ask(line, flow, false);
+            let mut paused = std::mem::take(&mut pauses.flows);
+            let ended: Vec<_> = paused.extract_if(.., |_, queue| self.weighed(to, *queue) <= xon_bytes).collect();
+            self.pauses(to).flows = paused;
+            for ((port, flow), _) in ended {
+                self.ask(env, port, flow, false);
             }
         }
     }
 
-    /// Sends a pause frame to the transmitter of a line.
-    fn ask(&mut self, line: usize, part: u32, pause: bool) {
-        let (now, back) = (self.now, opposite(line));
-        let lines = &mut self.pauses().lines;
-        if let Some(account) = lines[line].accounts.get_mut(&part) {
+    /// Sends a pause frame back by a port.
+    fn ask(&mut self, env: &mut Env, port: usize, part: u32, pause: bool) {
+        let now = env.now;
+        let Port { line: Some(line), pauses: Some(state), .. } = &mut self.ports[port] else { return };
+        if let Some(account) = state.accounts.get_mut(&part) {
             account.pause_requested = pause;
         }
         // One frame can name any number of parts.
-        if lines[back].interjected.0 > now
-            && let Some(waiting) = lines[line].under_way.back_mut()
+        if state.line.interjected.0 > now
+            && let Some((_, PauseFrame { parts })) = state.waiting.back_mut()
         {
-            match waiting.iter_mut().find(|(other, _)| *other == part) {
+            match parts.iter_mut().find(|(other, _)| *other == part) {
                 Some((_, said)) => *said = pause,
-                None => waiting.push((part, pause)),
+                None => parts.push((part, pause)),
             }
             return;
         }
-        lines[line].under_way.push_back(vec![(part, pause)]);
-        lines[line].stats.frames += 1;
-        let bytes = self.framing.wire_bytes(PAUSE_FRAME_BYTES);
-        let begin = now.max(self.lines[back].busy_until());
-        let arrival = self.lines[back].interject(now, bytes);
-        let end = self.lines[back].busy_until();
-        self.pauses().lines[back].interjected = (begin, end);
-        self.events.push(arrival, Event::Pause(line as u32));
+        let (begin, end) = line.interject(now, env.shared.framing.wire_bytes(PAUSE_FRAME_BYTES));
+        state.line.interjected = (begin, end);
+        state.frames += 1;
+        state.waiting.push_back((end, PauseFrame { parts: vec![(part, pause)] }));
+        if begin > now {
+            env.push(begin, Event::PauseLeaves { port: port as u16, node: self.node });
+        } else {
+            self.pause_leaves(env, port);
+        }
     }
 
-    /// A pause frame arrives at the transmitter of a line.
+    /// The transmission of a pause frame begins: what it says is fixed.
+    pub(super) fn pause_leaves(&mut self, env: &mut Env, port: usize) {
+        let Port { line: Some(line), pauses: Some(state), .. } = &mut self.ports[port] else { return };
+        if let Some((end, frame)) = state.waiting.pop_front() {
+            line.bring_pause(env, end, frame);
+        }
+    }
+
+    /// A pause frame arrives at a port.
     #[inline(never)]
-    pub(super) fn pause(&mut self, line: usize) {
-        let now = self.now;
-        let said = self.pauses().lines[line].under_way.pop_front().expect("a pause frame says something");
-        for (part, pause) in said {
-            let LineState { paused, since, stats, .. } = &mut self.pauses().lines[line];
-            // A frame that was updated while it waited may repeat the present state.
-            if pause && paused.insert(part) {
-                since.get_or_insert(now);
-                stats.pauses += 1;
-            } else if !pause && paused.remove(&part) && paused.is_empty() {
-                stats.paused += since.take().map_or(Duration::ZERO, |since| now.since(since));
+    pub(super) fn pause(&mut self, env: &mut Env, port: usize, frame: &PauseFrame) {
+        for &(part, pause) in &frame.parts {
+            self.pauses(port).line.hear(env.now, part, pause);
+            if let Some(line) = &mut self.ports[port].line {
+                line.paused = pause;
+                self.start(env, port);
             }
-            let (node, _) = self.lines[line].from();
-            match (self.pauses().pfc.per, pause) {
+        }
+    }
+}
+
+impl Host {
+    /// A pause frame arrives.
+    #[inline(never)]
+    pub(super) fn pause(&mut self, env: &mut Env, frame: &PauseFrame) {
+        for &(part, pause) in &frame.parts {
+            self.pauses.get_or_insert_default().hear(env.now, part, pause);
+            match (env.pause_scope(), pause) {
                 (PauseScope::Port, _) => {
-                    self.lines[line].paused = pause;
-                    self.start(line);
+                    self.line.paused = pause;
+                    self.start(env);
                 }
-                (PauseScope::Flow | PauseScope::Destination, true) => self.hold_back(node, part),
-                (PauseScope::Flow | PauseScope::Destination, false) => self.release_part(node, part),
+                (PauseScope::Flow | PauseScope::Destination, true) => self.hold_back(part),
+                (PauseScope::Flow | PauseScope::Destination, false) => self.release_part(env, part),
             }
         }
     }

@@ -9,11 +9,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use marklab_tm::Chain;
-use marklab_units::{Duration, Rate, Time, Transmitter};
+use marklab_units::{Duration, Time, Transmitter};
 
-use super::connection::{Message, Side};
-use super::{Event, FlowRecord, Network};
-use crate::config::{Connections, Dcqcn};
+use super::client::Message;
+use super::env::{Env, Event, Shared};
+use super::hosts::Host;
+use super::server::Expected;
+use crate::config::Flow;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::rdma::{Heard, ReactionConfig, ReactionPoint, Requester, Responder, ResponderConfig, packet_number};
@@ -21,62 +23,43 @@ use crate::wire::roce::{Kind, Roce};
 use crate::wire::{Ecn, EndPoint};
 
 /// UDP ports of queue pairs, from the dynamic range. The choice among equal-cost paths depends on them.
-const FIRST_PORT: usize = 49_152;
-const PORTS: usize = 16_384;
+const FIRST_PORT: u32 = 49_152;
+const PORTS: u32 = 16_384;
 
-/// An event of a queue pair.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum PairEvent {
-    /// Its application writes.
-    Write,
-    /// Its sender handles an answer that arrived earlier.
-    Hear,
-    /// Its timer may have expired.
-    Timer,
-}
-
-/// All queue pairs. In frames, their numbers follow those of the connections, which only probes use.
+/// Queue pairs of a host.
 #[derive(Debug)]
-pub(super) struct Rdma {
-    rates: Dcqcn,
-    pairs: Vec<QueuePair>,
-    /// By node.
-    nics: Vec<RdmaNic>,
-    /// Queue pairs that carry no flow, by pair of hosts; the one made first is used first.
-    idle: BTreeMap<(usize, usize), BinaryHeap<Reverse<u32>>>,
-}
-
-/// A NIC with queue pairs.
-#[derive(Debug, Default)]
-struct RdmaNic {
+pub(super) struct QueuePairs {
+    /// Sending ends, by the place of the flow that made them.
+    requesters: Vec<Option<Box<Sending>>>,
+    /// Receiving ends.
+    responders: Vec<Option<Box<Receiving>>>,
     /// Acknowledgements and notifications.
     answers: Chain,
-    /// Queue pairs with packets to send: by the time from which they may send, then in order of entry.
+    /// Sending ends with packets to send: by the time from which they may send, then in order of entry.
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
     /// Entries made in `due`.
     entered: u64,
-    /// The earliest pending event at which a queue pair may send.
+    /// The earliest pending event at which one may send.
     wake: Option<Time>,
-    /// Parts that the switch has asked to hold back, and the queue pairs of each whose turn has come in the meantime.
+    /// Parts that the switch has asked to hold back, and the sending ends of each whose turn has come in the meantime.
     held_back: BTreeMap<u32, Vec<u32>>,
 }
 
-/// A queue pair between two hosts. Data go from the client to the server.
+/// The end of a queue pair that sends data.
 #[derive(Debug)]
-struct QueuePair {
-    hosts: [usize; 2],
+struct Sending {
+    /// The flow that made the queue pair, which is the pair's number.
+    pair: u32,
     ends: [EndPoint; 2],
     requester: Requester,
-    responder: Responder,
     reaction: ReactionPoint,
     messages: VecDeque<Message>,
-    latest_flow: Option<u32>,
     /// Bytes of all messages that have started so far.
     begun: u64,
     dscp: u8,
-    identification: [u16; 2],
+    identification: u16,
     extra_delay: Duration,
-    /// Answers that have arrived, and that the sender has not handled yet.
+    /// Answers that have arrived, and that it has not handled yet.
     heard: Chain,
     /// When the next packet may be sent, and the fraction of a ns that the previous packet left over, at its rate.
     pacer: Transmitter,
@@ -86,92 +69,402 @@ struct QueuePair {
     pending: Option<Time>,
 }
 
-impl Rdma {
-    pub(super) fn new(rates: Dcqcn, nodes: usize) -> Rdma {
-        let nics = (0..nodes).map(|_| RdmaNic::default()).collect();
-        Rdma { rates, pairs: Vec::new(), nics, idle: BTreeMap::new() }
+/// The end of a queue pair that receives data.
+#[derive(Debug)]
+struct Receiving {
+    pair: u32,
+    ends: [EndPoint; 2],
+    responder: Responder,
+    messages: VecDeque<Expected>,
+    /// Bytes of all messages so far.
+    begun: u64,
+    dscp: u8,
+    identification: u16,
+}
+
+impl QueuePairs {
+    /// Places for the queue pairs of so many flows, sent and received.
+    pub(super) fn new([sent, received]: [u32; 2]) -> QueuePairs {
+        QueuePairs {
+            requesters: std::iter::repeat_with(|| None).take(sent as usize).collect(),
+            responders: std::iter::repeat_with(|| None).take(received as usize).collect(),
+            answers: Chain::default(),
+            due: BinaryHeap::new(),
+            entered: 0,
+            wake: None,
+            held_back: BTreeMap::new(),
+        }
+    }
+
+    fn requester(&mut self, number: u32) -> &mut Sending {
+        self.requesters[number as usize].as_deref_mut().expect("a queue pair that exists")
+    }
+
+    fn responder(&mut self, number: u32) -> &mut Receiving {
+        self.responders[number as usize].as_deref_mut().expect("a queue pair that exists")
+    }
+
+    /// Queues a queue pair for sending.
+    fn enter(&mut self, number: u32, time: Time) {
+        self.due.push(Reverse((time, self.entered, number)));
+        self.entered += 1;
+        self.requester(number).waiting = true;
+    }
+
+    pub(super) fn record_unfinished(&self, env: &mut Env) {
+        for end in self.requesters.iter().flatten() {
+            env.tally.sent.extend(end.messages.iter().map(|message| message.sent(end.requester.stats, None)));
+        }
+        for end in self.responders.iter().flatten() {
+            let received = end.messages.iter().map(|message| message.received(end.responder.delivered(), None, 0));
+            env.tally.received.extend(received);
+        }
     }
 }
 
-impl Network {
-    fn rdma(&mut self) -> &mut Rdma {
-        self.rdma.as_mut().expect("a run with queue pairs")
-    }
-
-    fn pair(&mut self, pair: usize) -> &mut QueuePair {
-        &mut self.rdma().pairs[pair]
-    }
-
-    /// Number of a queue pair in frames.
-    fn frame_number(&self, pair: usize) -> u32 {
-        (self.connections.len() + pair) as u32
-    }
-
-    /// The flow that started last on the connection or queue pair of a frame.
-    pub(super) fn latest_flow(&self, connection: u32) -> Option<u32> {
-        let pair = (connection as usize).checked_sub(self.connections.len());
-        match (pair, &self.rdma) {
-            (Some(pair), Some(rdma)) => rdma.pairs[pair].latest_flow,
-            _ => self.connections[connection as usize].latest_flow,
-        }
+impl Host {
+    fn queue_pairs(&mut self) -> &mut QueuePairs {
+        self.pairs.as_deref_mut().expect("a run with queue pairs")
     }
 
     // Flows
 
     /// Starts a flow on a queue pair.
     #[inline(never)]
-    pub(super) fn start_message(&mut self, number: usize) {
-        let flow = self.flows[number];
-        let pair = match self.rdma().idle.get_mut(&(flow.src, flow.dst)).and_then(BinaryHeap::pop) {
-            Some(Reverse(pair)) => pair as usize,
-            None => self.make_pair((flow.src, flow.dst)),
+    pub(super) fn start_message(&mut self, env: &mut Env, number: u32, flow: &Flow) {
+        let connection = match self.pool(flow.dst).idle.pop() {
+            Some(Reverse(connection)) => connection,
+            None => env.shared.connection_of(number),
         };
-        let state = self.pair(pair);
-        state.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
-        state.dscp = flow.dscp;
-        state.latest_flow = Some(number as u32);
-        state.begun += flow.size_bytes;
-        state.messages.push_back(Message {
-            flow: number as u32,
-            end: state.begun,
-            unwritten: flow.size_bytes,
-            rate: Rate::from_bps(flow.rate_bps),
-            carry: 0,
-            before: state.requester.stats,
-            marked: 0,
-        });
-        state.requester.begin();
+        self.notify(env, flow.dst, number, connection, true);
+        let pair = env.shared.opener(connection).expect("flows are not on the connections of probes");
+        let at = env.shared.plan.client(pair);
+        let line = self.line.rate();
+        let end = self.queue_pairs().requesters[at as usize]
+            .get_or_insert_with(|| Box::new(Sending::new(&env.shared, pair, flow, Transmitter::new(line))));
+        end.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
+        end.dscp = flow.dscp;
+        end.begun += flow.size_bytes;
+        if let Some(before) = end.messages.back_mut() {
+            before.is_followed(end.requester.stats);
+        }
+        end.messages.push_back(Message::new(number, flow, end.begun, end.requester.stats));
+        end.requester.begin();
+        env.begins_on(number, pair, connection);
         match flow.extra_delay_ns {
-            0 => self.write_message(pair),
+            0 => self.write_message(env, at),
             extra_ns => {
-                let time = self.now + Duration::from_nanos(extra_ns);
-                self.events.push(time, Event::Pair(PairEvent::Write, pair as u32));
+                let time = env.now + Duration::from_nanos(extra_ns);
+                env.push(time, Event::PairWrite { node: self.node, pair: at });
             }
         }
     }
 
-    /// Makes a queue pair without packets: applications connect queue pairs in advance, by other means.
-    fn make_pair(&mut self, (src, dst): (usize, usize)) -> usize {
-        let (transport, ns) = (self.transport, Duration::from_nanos);
-        let line = self.nodes[src].host().line.expect("a host has a line");
-        let line = self.lines[line as usize].rate();
-        let number = self.rdma().pairs.len();
-        let port = (FIRST_PORT + number % PORTS) as u16;
-        let ends = [src, dst].map(|node| {
-            let host = self.nodes[node].host();
-            EndPoint { mac: host.mac, ip: host.ip, port }
-        });
-        let rates = self.rdma().rates;
-        self.rdma().pairs.push(QueuePair {
-            hosts: [src, dst],
-            ends,
-            requester: Requester::new(transport.payload_bytes(), rates.window_bytes, ns(transport.min_rto_ns)),
-            responder: Responder::new(ResponderConfig {
-                ack_every: transport.ack_every_segments,
-                notification_interval: ns(rates.cnp_interval_ns),
-            }),
+    /// A flow that its sender has started will arrive on a queue pair.
+    pub(super) fn expect_message(&mut self, env: &mut Env, number: u32, flow: &Flow, connection: u32) {
+        let start = Host::noticed_start(env, flow);
+        let pair = env.shared.opener(connection).expect("flows are not on the connections of probes");
+        let at = env.shared.plan.server(pair);
+        let end = self.queue_pairs().responders[at as usize]
+            .get_or_insert_with(|| Box::new(Receiving::new(&env.shared, pair, flow)));
+        end.dscp = flow.dscp;
+        end.begun += flow.size_bytes;
+        end.messages.push_back(Expected::new(number, flow, start, end.begun, 0));
+    }
+
+    /// The application writes: all of a flow, or the next packet of a rate-limited flow.
+    pub(super) fn write_message(&mut self, env: &mut Env, number: u32) {
+        let mtu = u64::from(env.shared.transport.payload_bytes());
+        let end = self.queue_pairs().requester(number);
+        let Some(message) = end.messages.back_mut() else { return };
+        let (bytes, pause) = message.write(mtu);
+        end.requester.write(bytes);
+        if let Some(pause) = pause {
+            env.push(env.now + pause, Event::PairWrite { node: self.node, pair: number });
+        }
+        self.offer(env, number);
+    }
+
+    /// Finishes flows whose last byte has arrived.
+    fn finish_messages(&mut self, env: &mut Env, number: u32) {
+        loop {
+            let end = self.queue_pairs().responder(number);
+            let delivered = end.responder.delivered();
+            let Some(message) = end.messages.pop_front_if(|message| delivered >= message.end) else { return };
+            let connection = env.shared.connection_of(end.pair);
+            env.finish(message.received(delivered, Some(message.fct(env.now)), 0));
+            self.free(env, message.flow, connection);
+        }
+    }
+
+    /// Records flows of which everything is acknowledged.
+    fn finish_sent_messages(&mut self, env: &mut Env, number: u32) {
+        let end = self.queue_pairs().requester(number);
+        let acknowledged = end.requester.acknowledged();
+        while let Some(message) = end.messages.pop_front_if(|message| acknowledged >= message.end) {
+            env.tally.sent.push(message.sent(end.requester.stats, None));
+        }
+    }
+
+    // NIC
+
+    /// Queues a queue pair for sending, if it has a packet to send and is not queued yet.
+    fn offer(&mut self, env: &mut Env, number: u32) {
+        let pairs = self.queue_pairs();
+        let end = pairs.requester(number);
+        if end.waiting || !end.requester.has_next() {
+            return;
+        }
+        let time = end.pacer.busy_until().max(env.now);
+        pairs.enter(number, time);
+        if time > env.now {
+            self.wake(env, time);
+        } else {
+            self.start(env);
+        }
+    }
+
+    /// Makes the NIC look for packets at a time.
+    fn wake(&mut self, env: &mut Env, time: Time) {
+        let wake = &mut self.queue_pairs().wake;
+        if wake.is_none_or(|pending| pending > time) {
+            *wake = Some(time);
+            env.push(time, Event::Pace { node: self.node });
+        }
+    }
+
+    /// A queue pair may send.
+    #[inline(never)]
+    pub(super) fn pace(&mut self, env: &mut Env) {
+        let wake = &mut self.queue_pairs().wake;
+        if *wake == Some(env.now) {
+            *wake = None;
+        }
+        self.start(env);
+    }
+
+    /// The next frame of the queue pairs, and whether more are waiting.
+    #[inline(never)]
+    pub(super) fn queue_pair_next(&mut self, env: &mut Env) -> Option<(Box<NetFrame>, bool)> {
+        let pairs = self.pairs.as_deref_mut().expect("a run with queue pairs");
+        let answer = self.nic.queued.pop_front(&mut pairs.answers);
+        let frame = answer.or_else(|| self.next_data(env))?;
+        self.capture(env, &frame);
+        Some((frame, self.has_more(env)))
+    }
+
+    /// Whether a packet can be sent now. Otherwise the NIC is woken when the next one is due.
+    fn has_more(&mut self, env: &mut Env) -> bool {
+        let pairs = self.queue_pairs();
+        let answers = !pairs.answers.is_empty();
+        match pairs.due.peek() {
+            Some(&Reverse((time, ..))) if time > env.now => {
+                self.wake(env, time);
+                answers
+            }
+            due => answers || due.is_some(),
+        }
+    }
+
+    /// The next packet of the queue pair whose turn it is.
+    fn next_data(&mut self, env: &mut Env) -> Option<Box<NetFrame>> {
+        loop {
+            let pairs = self.queue_pairs();
+            let &Reverse((time, _, number)) = pairs.due.peek()?;
+            if time > env.now {
+                self.wake(env, time);
+                return None;
+            }
+            pairs.due.pop();
+            let part = env.part_of(pairs.requester(number).pair);
+            if let Some(aside) = pairs.held_back.get_mut(&part) {
+                aside.push(number);
+                continue;
+            }
+            let end = pairs.requester(number);
+            end.waiting = false;
+            // There may be none, if the packet to retransmit was acknowledged in the meantime.
+            let Some(outgoing) = end.requester.next_packet(env.now) else { continue };
+            let kind = Kind::Send { first: outgoing.first, last: outgoing.last, payload: outgoing.len };
+            let frame = end.frame(env, outgoing.number, kind);
+            end.pace(env.now, env.shared.framing.wire_bytes(frame.packet.len()));
+            if end.requester.has_next() {
+                let time = end.pacer.busy_until();
+                pairs.enter(number, time);
+            }
+            self.arm_pair_timer(env, number);
+            return Some(frame);
+        }
+    }
+
+    // Pauses of a part of the line
+
+    /// Makes the NIC hold back a part of its traffic.
+    pub(super) fn hold_back(&mut self, part: u32) {
+        self.queue_pairs().held_back.entry(part).or_default();
+    }
+
+    /// Lets the NIC send a part of its traffic again.
+    pub(super) fn release_part(&mut self, env: &mut Env, part: u32) {
+        for number in self.queue_pairs().held_back.remove(&part).into_iter().flatten() {
+            self.queue_pairs().requester(number).waiting = false;
+            self.offer(env, number);
+        }
+    }
+
+    // Receiving
+
+    /// The host receives a packet of a queue pair. It relies only on the bytes of the packet.
+    #[inline(never)]
+    pub(super) fn queue_pair_receives(&mut self, env: &mut Env, frame: Box<NetFrame>, roce: &Roce) {
+        let Some(pair) = env.shared.opener(frame.connection) else {
+            return env.lose(self.node, None, Reason::NoConnection, frame);
+        };
+        let is_here = |ends: &[EndPoint; 2], own: u32, [from, to]: [usize; 2]| {
+            own == pair && (roce.src, roce.dst, roce.queue_pair) == (ends[from].ip, ends[to].ip, pair & 0xff_ffff)
+        };
+        if let Kind::Send { last, payload, .. } = roce.kind {
+            let number = env.shared.plan.server(pair);
+            let end = self.queue_pairs().responders.get(number as usize).and_then(Option::as_ref);
+            if !end.is_some_and(|end| is_here(&end.ends, end.pair, [0, 1])) {
+                return env.lose(self.node, None, Reason::NoConnection, frame);
+            }
+            env.tally.ecn.compare(frame.notes.due_as(), roce.ecn);
+            env.frames.give(frame);
+            return self.responder_receives(env, number, roce, last, payload);
+        }
+        let number = env.shared.plan.client(pair);
+        let pairs = self.pairs.as_deref_mut().expect("a run with queue pairs");
+        let Some(Some(end)) = pairs.requesters.get_mut(number as usize) else {
+            return env.lose(self.node, None, Reason::NoConnection, frame);
+        };
+        if !is_here(&end.ends, end.pair, [1, 0]) {
+            return env.lose(self.node, None, Reason::NoConnection, frame);
+        }
+        env.tally.ecn.compare(frame.notes.due_as(), roce.ecn);
+        if end.extra_delay == Duration::ZERO && end.heard.is_empty() {
+            env.frames.give(frame);
+            return self.requester_hears(env, number, roce);
+        }
+        // Even if the delay is shorter than the previous flow's, answers must not overtake.
+        let earliest = self.delayed.back(&end.heard).map_or(Time::ZERO, |&(time, _)| time);
+        let time = (env.now + end.extra_delay).max(earliest);
+        self.delayed.push_back(&mut end.heard, (time, frame));
+        if end.heard.len() == 1 {
+            env.push(time, Event::PairHear { node: self.node, pair: number });
+        }
+    }
+
+    /// Handles the answers whose extra delay in the sending host is over.
+    pub(super) fn hear(&mut self, env: &mut Env, number: u32) {
+        loop {
+            let end = self.pairs.as_deref_mut().expect("a run with queue pairs").requester(number);
+            let Some(&(time, _)) = self.delayed.front(&end.heard) else { return };
+            if time > env.now {
+                return env.push(time, Event::PairHear { node: self.node, pair: number });
+            }
+            if let Some((_, frame)) = self.delayed.pop_front(&mut end.heard)
+                && let Some(roce) = Roce::parse(&frame.packet)
+            {
+                env.frames.give(frame);
+                self.requester_hears(env, number, &roce);
+            }
+        }
+    }
+
+    fn responder_receives(&mut self, env: &mut Env, number: u32, roce: &Roce, last: bool, payload: u32) {
+        let end = self.queue_pairs().responder(number);
+        let Some(psn) = packet_number(roce.psn, end.responder.expected()) else { return };
+        let ce = roce.ecn == Ecn::Ce;
+        if let (true, Some(message)) = (ce, end.messages.front_mut()) {
+            message.marked += 1;
+        }
+        let heard = Heard { number: psn, len: payload, ack_request: last, ce };
+        let answer = end.responder.on_packet(env.now, heard);
+        let expected = end.responder.expected();
+        if let (true, Some(message)) = (env.shared.trace_flows, end.messages.front_mut()) {
+            message.trace(env, end.responder.delivered());
+        }
+        self.finish_messages(env, number);
+        if answer.notification {
+            self.answer(env, number, expected, Kind::Notification);
+        }
+        if answer.missing {
+            self.answer(env, number, expected, Kind::Nack);
+        } else if answer.acknowledge {
+            self.answer(env, number, expected - 1, Kind::Ack);
+        }
+    }
+
+    /// Sends an answer. Answers are not ECN capable: a mark on them would signal congestion on the return path.
+    fn answer(&mut self, env: &mut Env, number: u32, psn: u64, kind: Kind) {
+        let pairs = self.pairs.as_deref_mut().expect("a run with queue pairs");
+        let frame = pairs.responder(number).frame(env, psn, kind);
+        self.nic.queued.push_back(&mut pairs.answers, frame);
+        self.start(env);
+    }
+
+    fn requester_hears(&mut self, env: &mut Env, number: u32, roce: &Roce) {
+        let end = self.queue_pairs().requester(number);
+        if roce.kind == Kind::Notification {
+            end.reaction.on_notification(env.now);
+            end.requester.stats.ecn_reductions += 1;
+            return;
+        }
+        let Some(psn) = packet_number(roce.psn, end.requester.oldest()) else { return };
+        let rtt = match roce.kind {
+            Kind::Nack => end.requester.on_nack(env.now, psn),
+            _ => end.requester.on_ack(env.now, psn + 1),
+        };
+        if let Some(rtt) = rtt {
+            env.tally.rtts.saturating_record(rtt.nanos());
+        }
+        self.finish_sent_messages(env, number);
+        self.arm_pair_timer(env, number);
+        self.offer(env, number);
+    }
+
+    // Timers: if the deadline was postponed in the meantime, an event comes early, and is scheduled again.
+
+    fn arm_pair_timer(&mut self, env: &mut Env, number: u32) {
+        let end = self.queue_pairs().requester(number);
+        if let Some(deadline) = end.requester.deadline()
+            && end.pending.is_none_or(|time| time > deadline)
+        {
+            end.pending = Some(deadline);
+            env.push(deadline, Event::PairTimer { node: self.node, pair: number });
+        }
+    }
+
+    pub(super) fn pair_timer(&mut self, env: &mut Env, number: u32) {
+        let end = self.queue_pairs().requester(number);
+        if end.pending != Some(env.now) {
+            return;
+        }
+        end.pending = None;
+        if end.requester.deadline().is_some_and(|deadline| deadline <= env.now) {
+            end.requester.on_timeout(env.now);
+        }
+        self.arm_pair_timer(env, number);
+        self.offer(env, number);
+    }
+}
+
+impl Sending {
+    /// The sending end of a queue pair without packets: applications connect queue pairs in advance, by other means.
+    fn new(shared: &Shared, pair: u32, flow: &Flow, pacer: Transmitter) -> Sending {
+        let ns = Duration::from_nanos;
+        let rates = shared.rates.expect("a run with queue pairs");
+        Sending {
+            pair,
+            ends: end_points(shared, pair, flow),
+            requester: Requester::new(
+                shared.transport.payload_bytes(),
+                rates.window_bytes,
+                ns(shared.transport.min_rto_ns),
+            ),
             reaction: ReactionPoint::new(ReactionConfig {
-                line,
+                line: pacer.rate(),
                 min_bps: rates.min_rate_bps,
                 gain_shift: rates.gain_shift,
                 alpha_timer: ns(rates.alpha_timer_ns),
@@ -182,393 +475,84 @@ impl Network {
                 hyper_bps: rates.hyper_bps,
             }),
             messages: VecDeque::new(),
-            latest_flow: None,
             begun: 0,
             dscp: 0,
-            identification: [0; 2],
+            identification: 0,
             extra_delay: Duration::ZERO,
             heard: Chain::default(),
-            pacer: Transmitter::new(line),
+            pacer,
             waiting: false,
             pending: None,
-        });
-        number
-    }
-
-    /// The application writes: all of a flow, or the next packet of a rate-limited flow.
-    fn write_message(&mut self, pair: usize) {
-        let mtu = u64::from(self.transport.payload_bytes());
-        let state = self.pair(pair);
-        let Some(message) = state.messages.back_mut() else { return };
-        let (bytes, pause) = message.write(mtu);
-        state.requester.write(bytes);
-        if let Some(pause) = pause {
-            self.events.push(self.now + pause, Event::Pair(PairEvent::Write, pair as u32));
-        }
-        self.offer(pair);
-    }
-
-    /// Finishes flows whose last byte has arrived.
-    fn finish_messages(&mut self, pair: usize) {
-        let reused = matches!(self.mode, Connections::Persistent { .. });
-        let rdma = self.rdma.as_mut().expect("a run with queue pairs");
-        let state = &mut rdma.pairs[pair];
-        while let Some(message) = state.messages.front().copied() {
-            if state.responder.delivered() < message.end {
-                return;
-            }
-            state.messages.pop_front();
-            let flow = self.flows[message.flow as usize];
-            self.records[message.flow as usize] = FlowRecord {
-                fct: Some(self.now.since(Time::from_nanos(flow.start_ns))),
-                ..record(&message, &state.requester, flow.size_bytes)
-            };
-            self.finished += 1;
-            if reused {
-                rdma.idle.entry((flow.src, flow.dst)).or_default().push(Reverse(pair as u32));
-            }
         }
     }
 
-    /// Records the results of unfinished flows.
-    pub(super) fn record_unfinished_messages(&mut self) {
-        for state in self.rdma.iter().flat_map(|rdma| &rdma.pairs) {
-            for message in &state.messages {
-                let delivered = message.delivered(&self.flows[message.flow as usize], state.responder.delivered());
-                self.records[message.flow as usize] = record(message, &state.requester, delivered);
-            }
-        }
-    }
-
-    // NIC
-
-    /// Queues a queue pair for sending, if it has a packet to send and is not queued yet.
-    fn offer(&mut self, pair: usize) {
-        let now = self.now;
-        let rdma = self.rdma();
-        let state = &mut rdma.pairs[pair];
-        if state.waiting || !state.requester.has_next() {
-            return;
-        }
-        let node = state.hosts[Side::Client as usize];
-        let time = state.pacer.busy_until().max(now);
-        rdma.enter(node, pair, time);
-        if time > now {
-            self.wake(node, time);
-        } else {
-            self.start_nic(node);
-        }
-    }
-
-    fn start_nic(&mut self, node: usize) {
-        if let Some(line) = self.nodes[node].host().line {
-            self.start(line as usize);
-        }
-    }
-
-    /// Makes a NIC look for packets at a time.
-    fn wake(&mut self, node: usize, time: Time) {
-        let wake = &mut self.rdma().nics[node].wake;
-        if wake.is_none_or(|pending| pending > time) {
-            *wake = Some(time);
-            self.events.push(time, Event::Pace(node as u32));
-        }
-    }
-
-    /// A queue pair of a host may send.
-    #[inline(never)]
-    pub(super) fn pace(&mut self, node: usize) {
-        let now = self.now;
-        let wake = &mut self.rdma().nics[node].wake;
-        if *wake == Some(now) {
-            *wake = None;
-        }
-        self.start_nic(node);
-    }
-
-    /// The next frame of a host's queue pairs, and whether more are waiting. Echoes of probes go first.
-    // Not inlined, because it would slow down TCP's frames.
-    #[inline(never)]
-    pub(super) fn queue_pair_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
-        let rdma = self.rdma.as_mut().expect("a run with queue pairs");
-        let answer = self.queued.pop_front(&mut rdma.nics[node].answers);
-        let frame = answer.or_else(|| self.next_data(node))?;
-        let capture = self.nodes[node].host().capture;
-        self.capture(capture, &frame);
-        Some((frame, self.has_more(node)))
-    }
-
-    /// Whether a packet can be sent now. Otherwise the NIC is woken when the next one is due.
-    fn has_more(&mut self, node: usize) -> bool {
-        let now = self.now;
-        let nic = &self.rdma().nics[node];
-        let answers = !nic.answers.is_empty();
-        match nic.due.peek() {
-            Some(&Reverse((time, ..))) if time > now => {
-                self.wake(node, time);
-                answers
-            }
-            due => answers || due.is_some(),
-        }
-    }
-
-    /// The next packet of the queue pair whose turn it is.
-    fn next_data(&mut self, node: usize) -> Option<Box<NetFrame>> {
-        let now = self.now;
-        loop {
-            let nic = &mut self.rdma().nics[node];
-            let &Reverse((time, _, pair)) = nic.due.peek()?;
-            if time > now {
-                self.wake(node, time);
-                return None;
-            }
-            nic.due.pop();
-            let holds_back = !nic.held_back.is_empty();
-            let pair = pair as usize;
-            if holds_back && self.set_aside(node, pair) {
-                continue;
-            }
-            self.pair(pair).waiting = false;
-            // There may be none, if the packet to retransmit was acknowledged in the meantime.
-            let Some(outgoing) = self.pair(pair).requester.next_packet(now) else { continue };
-            let kind = Kind::Send { first: outgoing.first, last: outgoing.last, payload: outgoing.len };
-            let frame = self.make_frame(pair, Side::Client, Ecn::Ect0, outgoing.number, kind);
-            let wire_bytes = self.framing.wire_bytes(frame.packet.len());
-            let rdma = self.rdma();
-            rdma.pairs[pair].pace(now, wire_bytes);
-            if rdma.pairs[pair].requester.has_next() {
-                rdma.enter(node, pair, rdma.pairs[pair].pacer.busy_until());
-            }
-            self.arm_pair_timer(pair);
-            return Some(frame);
-        }
-    }
-
-    // Pauses of a part of the line
-
-    /// The host that receives the data of a queue pair.
-    pub(super) fn destination(&self, pair: usize) -> usize {
-        self.rdma.as_ref().expect("a run with queue pairs").pairs[pair].hosts[Side::Server as usize]
-    }
-
-    /// The queue pair that sent a frame with data.
-    pub(super) fn sending_pair(&self, frame: &NetFrame) -> Option<usize> {
-        frame.notes.by_client().then_some(frame.connection as usize)?.checked_sub(self.connections.len())
-    }
-
-    /// Sets a queue pair aside if it is held back. Returns whether it is.
-    #[cold]
-    fn set_aside(&mut self, node: usize, pair: usize) -> bool {
-        let part = self.part_of(pair);
-        let aside = self.rdma().nics[node].held_back.get_mut(&part);
-        aside.map(|aside| aside.push(pair as u32)).is_some()
-    }
-
-    /// Makes a NIC hold back a part of its traffic.
-    pub(super) fn hold_back(&mut self, node: usize, part: u32) {
-        self.rdma().nics[node].held_back.entry(part).or_default();
-    }
-
-    /// Lets a NIC send a part of its traffic again.
-    pub(super) fn release_part(&mut self, node: usize, part: u32) {
-        for pair in self.rdma().nics[node].held_back.remove(&part).into_iter().flatten() {
-            self.pair(pair as usize).waiting = false;
-            self.offer(pair as usize);
-        }
-    }
-
-    fn make_frame(&mut self, pair: usize, from: Side, ecn: Ecn, number: u64, kind: Kind) -> Box<NetFrame> {
-        let mut frame = self.frames.take(self.frame_number(pair), from == Side::Client, ecn);
-        let state = self.pair(pair);
-        let identification = &mut state.identification[from as usize];
-        *identification = identification.wrapping_add(1);
-        let [client, server] = state.ends;
-        let (src, dst) = if from == Side::Client { (client, server) } else { (server, client) };
-        let roce = Roce {
-            src: src.ip,
-            dst: dst.ip,
-            dscp: state.dscp,
-            ecn,
-            identification: *identification,
-            queue_pair: pair as u32,
-            psn: number as u32,
-            kind,
-        };
-        roce.write(&mut frame.packet, &src, &dst);
-        frame
-    }
-
-    // Receiving
-
-    /// A host receives a packet of a queue pair. It relies only on the bytes of the packet.
-    #[inline(never)]
-    pub(super) fn queue_pair_receives(&mut self, node: usize, frame: Box<NetFrame>, roce: &Roce) {
-        let pair = (frame.connection as usize).checked_sub(self.connections.len());
-        let to = if matches!(roce.kind, Kind::Send { .. }) { Side::Server } else { Side::Client };
-        let from = if to == Side::Server { Side::Client } else { Side::Server };
-        let pair = pair.filter(|&pair| {
-            let state = self.pair(pair);
-            let ip = |side: Side| state.ends[side as usize].ip;
-            state.hosts[to as usize] == node
-                && (roce.src, roce.dst, roce.queue_pair) == (ip(from), ip(to), pair as u32 & 0xff_ffff)
-        });
-        let Some(pair) = pair else { return self.lose(node, None, Reason::NoConnection, frame) };
-        self.ecn.compare(frame.notes.due_as(), roce.ecn);
-        if let Kind::Send { last, payload, .. } = roce.kind {
-            self.frames.give(frame);
-            return self.responder_receives(pair, roce, last, payload);
-        }
-        let (now, delayed) = (self.now, &mut self.delayed);
-        let state = &mut self.rdma.as_mut().expect("a run with queue pairs").pairs[pair];
-        if state.extra_delay == Duration::ZERO && state.heard.is_empty() {
-            self.frames.give(frame);
-            return self.requester_hears(pair, roce);
-        }
-        // Even if the delay is shorter than the previous flow's, answers must not overtake.
-        let earliest = delayed.back(&state.heard).map_or(Time::ZERO, |&(time, _)| time);
-        let time = (now + state.extra_delay).max(earliest);
-        delayed.push_back(&mut state.heard, (time, frame));
-        if state.heard.len() == 1 {
-            self.events.push(time, Event::Pair(PairEvent::Hear, pair as u32));
-        }
-    }
-
-    /// Handles the answers whose extra delay in the sending host is over.
-    fn hear(&mut self, pair: usize) {
-        loop {
-            let state = &mut self.rdma.as_mut().expect("a run with queue pairs").pairs[pair];
-            let Some(&(time, _)) = self.delayed.front(&state.heard) else { return };
-            if time > self.now {
-                return self.events.push(time, Event::Pair(PairEvent::Hear, pair as u32));
-            }
-            if let Some((_, frame)) = self.delayed.pop_front(&mut state.heard)
-                && let Some(roce) = Roce::parse(&frame.packet)
-            {
-                self.frames.give(frame);
-                self.requester_hears(pair, &roce);
-            }
-        }
-    }
-
-    fn responder_receives(&mut self, pair: usize, roce: &Roce, last: bool, payload: u32) {
-        let now = self.now;
-        let state = self.pair(pair);
-        let Some(number) = packet_number(roce.psn, state.responder.expected()) else { return };
-        let ce = roce.ecn == Ecn::Ce;
-        if let (true, Some(message)) = (ce, state.messages.front_mut()) {
-            message.marked += 1;
-        }
-        let answer = state.responder.on_packet(now, Heard { number, len: payload, ack_request: last, ce });
-        let expected = state.responder.expected();
-        if self.flow_trace.is_some() {
-            self.trace_message(pair);
-        }
-        self.finish_messages(pair);
-        if answer.notification {
-            self.answer(pair, expected, Kind::Notification);
-        }
-        if answer.missing {
-            self.answer(pair, expected, Kind::Nack);
-        } else if answer.acknowledge {
-            self.answer(pair, expected - 1, Kind::Ack);
-        }
-    }
-
-    /// Records the bytes that a queue pair's flow has delivered so far.
-    #[cold]
-    fn trace_message(&mut self, pair: usize) {
-        let state = &self.rdma.as_ref().expect("a run with queue pairs").pairs[pair];
-        if let (Some(trace), Some(message)) = (&mut self.flow_trace, state.messages.front()) {
-            let delivered = message.delivered(&self.flows[message.flow as usize], state.responder.delivered());
-            trace.delivered(self.now, message.flow, delivered);
-        }
-    }
-
-    /// Sends an answer. Answers are not ECN capable: a mark on them would signal congestion on the return path.
-    fn answer(&mut self, pair: usize, number: u64, kind: Kind) {
-        let frame = self.make_frame(pair, Side::Server, Ecn::NotEct, number, kind);
-        let rdma = self.rdma.as_mut().expect("a run with queue pairs");
-        let node = rdma.pairs[pair].hosts[Side::Server as usize];
-        self.queued.push_back(&mut rdma.nics[node].answers, frame);
-        self.start_nic(node);
-    }
-
-    fn requester_hears(&mut self, pair: usize, roce: &Roce) {
-        let now = self.now;
-        let state = self.pair(pair);
-        if roce.kind == Kind::Notification {
-            state.reaction.on_notification(now);
-            state.requester.stats.ecn_reductions += 1;
-            return;
-        }
-        let Some(number) = packet_number(roce.psn, state.requester.oldest()) else { return };
-        let rtt = match roce.kind {
-            Kind::Nack => state.requester.on_nack(now, number),
-            _ => state.requester.on_ack(now, number + 1),
-        };
-        if let Some(rtt) = rtt {
-            self.rtts.saturating_record(rtt.nanos());
-        }
-        self.arm_pair_timer(pair);
-        self.offer(pair);
-    }
-
-    // Timers: if the deadline was postponed in the meantime, an event comes early, and is scheduled again.
-
-    #[inline(never)]
-    pub(super) fn pair_event(&mut self, event: PairEvent, pair: usize) {
-        match event {
-            PairEvent::Write => self.write_message(pair),
-            PairEvent::Hear => self.hear(pair),
-            PairEvent::Timer => self.pair_timer(pair),
-        }
-    }
-
-    fn arm_pair_timer(&mut self, pair: usize) {
-        let state = self.pair(pair);
-        if let Some(deadline) = state.requester.deadline()
-            && state.pending.is_none_or(|time| time > deadline)
-        {
-            state.pending = Some(deadline);
-            self.events.push(deadline, Event::Pair(PairEvent::Timer, pair as u32));
-        }
-    }
-
-    fn pair_timer(&mut self, pair: usize) {
-        let now = self.now;
-        let state = self.pair(pair);
-        if state.pending != Some(now) {
-            return;
-        }
-        state.pending = None;
-        if state.requester.deadline().is_some_and(|deadline| deadline <= now) {
-            state.requester.on_timeout(now);
-        }
-        self.arm_pair_timer(pair);
-        self.offer(pair);
-    }
-}
-
-impl Rdma {
-    /// Queues a queue pair at its NIC.
-    fn enter(&mut self, node: usize, pair: usize, time: Time) {
-        let nic = &mut self.nics[node];
-        nic.due.push(Reverse((time, nic.entered, pair as u32)));
-        nic.entered += 1;
-        self.pairs[pair].waiting = true;
-    }
-}
-
-impl QueuePair {
     /// Paces after a packet: the next packet may follow when this one has been sent at the present rate.
     fn pace(&mut self, now: Time, wire_bytes: u64) {
         self.pacer.set_rate(self.reaction.rate(now));
         self.pacer.send(now, wire_bytes);
         self.reaction.on_sent(now, wire_bytes);
     }
+
+    fn frame(&mut self, env: &mut Env, psn: u64, kind: Kind) -> Box<NetFrame> {
+        self.identification = self.identification.wrapping_add(1);
+        let [client, server] = &self.ends;
+        let mut frame = env.frames.take(env.shared.connection_of(self.pair), true, Ecn::Ect0);
+        header(self.pair, self.dscp, Ecn::Ect0, self.identification, psn, kind, [client, server]).write(
+            &mut frame.packet,
+            client,
+            server,
+        );
+        frame
+    }
 }
 
-fn record(message: &Message, requester: &Requester, delivered_bytes: u64) -> FlowRecord {
-    let sender = requester.stats.since(message.before);
-    FlowRecord { fct: None, sender, marked: message.marked, delivered_bytes, base_delay: None }
+impl Receiving {
+    fn new(shared: &Shared, pair: u32, flow: &Flow) -> Receiving {
+        let rates = shared.rates.expect("a run with queue pairs");
+        Receiving {
+            pair,
+            ends: end_points(shared, pair, flow),
+            responder: Responder::new(ResponderConfig {
+                ack_every: shared.transport.ack_every_segments,
+                notification_interval: Duration::from_nanos(rates.cnp_interval_ns),
+            }),
+            messages: VecDeque::new(),
+            begun: 0,
+            dscp: 0,
+            identification: 0,
+        }
+    }
+
+    fn frame(&mut self, env: &mut Env, psn: u64, kind: Kind) -> Box<NetFrame> {
+        self.identification = self.identification.wrapping_add(1);
+        let [client, server] = &self.ends;
+        let mut frame = env.frames.take(env.shared.connection_of(self.pair), false, Ecn::NotEct);
+        header(self.pair, self.dscp, Ecn::NotEct, self.identification, psn, kind, [server, client]).write(
+            &mut frame.packet,
+            server,
+            client,
+        );
+        frame
+    }
+}
+
+fn header(
+    pair: u32,
+    dscp: u8,
+    ecn: Ecn,
+    identification: u16,
+    psn: u64,
+    kind: Kind,
+    [src, dst]: [&EndPoint; 2],
+) -> Roce {
+    Roce { src: src.ip, dst: dst.ip, dscp, ecn, identification, queue_pair: pair, psn: psn as u32, kind }
+}
+
+/// End points of a queue pair.
+fn end_points(shared: &Shared, pair: u32, flow: &Flow) -> [EndPoint; 2] {
+    let port = (FIRST_PORT + pair % PORTS) as u16;
+    [flow.src, flow.dst].map(|node| {
+        let (mac, ip) = shared.addresses[node];
+        EndPoint { mac, ip, port }
+    })
 }

@@ -1,242 +1,334 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Switches in the network.
+//! Switches in the network, with the lines that leave their ports.
 
-use marklab_observe::{Departure, Passage, PortDepth, became_marked, frame_ecn};
+use marklab_observe::{CaptureFile, Departure, Passage, PortDepth, PortTrace, became_marked, frame_ecn};
 use marklab_switch::{Fate, Loss, Passed, Switch, Transmitted};
-use marklab_units::Time;
+use marklab_units::{Duration, Time};
 
-use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
+use super::env::{Env, Event};
+use super::line::Line;
+use super::pause::PausedPort;
+use super::{NetSwitch, PortReport, RunError, SwitchReport};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 
-/// A switch with the lines of its ports.
+/// A switch with its ports.
 pub(super) struct SwitchNode {
+    pub(super) node: u32,
     pub(super) switch: NetSwitch,
     pub(super) ports: Vec<Port>,
+    /// Whether its ingress lines are lossless.
+    pub(super) lossless: bool,
+    /// Samples of the queues of ports with a line, by port: their number for each number of waiting packets.
+    pub(super) samples: Option<Vec<Vec<u64>>>,
 }
 
-/// State of a port in the network.
-// Half a cache line.
+/// A port in the network.
 #[derive(Default)]
-#[repr(align(32))]
+#[repr(align(64))]
 pub(super) struct Port {
-    pub(super) line: Option<u32>,
-    pub(super) trace: Option<u32>,
-    pub(super) capture: Option<u32>,
+    pub(super) line: Option<Line>,
     marked: u64,
+    pub(super) records: Option<Box<Records>>,
+    /// Pauses, where lines that lead to switches are lossless.
+    pub(super) pauses: Option<Box<PausedPort>>,
+    /// Time that the line had been busy when the arrivals ended.
+    pub(super) busy_during_arrivals: Duration,
+}
+
+/// What is recorded at a port.
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) trace: Option<PortTrace>,
+    pub(super) capture: Option<CaptureFile>,
+}
+
+impl Port {
+    fn trace(&mut self) -> Option<&mut PortTrace> {
+        self.records.as_mut().and_then(|records| records.trace.as_mut())
+    }
 }
 
 impl SwitchNode {
-    pub(super) fn new(switch: NetSwitch) -> SwitchNode {
+    pub(super) fn new(node: usize, switch: NetSwitch, lossless: bool) -> SwitchNode {
         let ports = (0..switch.ports()).map(|_| Port::default()).collect();
-        SwitchNode { switch, ports }
+        SwitchNode { node: node as u32, switch, ports, lossless, samples: None }
     }
 
-    fn depths(&self, port: usize, queue: usize) -> PortDepth {
-        PortDepth { port: self.switch.depth(port), queue: self.switch.queue_depth(port, queue) }
-    }
-
-    pub(super) fn report(self, node: usize) -> SwitchReport {
+    pub(super) fn report(self) -> SwitchReport {
         let ports = self
             .ports
             .iter()
             .enumerate()
             .map(|(number, port)| PortReport { marked: port.marked, queue: self.switch.port_stats(number) });
-        SwitchReport { node, ports: ports.collect(), state: Switch::into_state(self.switch) }
-    }
-}
-
-impl Network {
-    pub(super) fn switch(&mut self, node: usize) -> &mut SwitchNode {
-        self.nodes[node].switch()
+        SwitchReport { node: self.node as usize, ports: ports.collect(), state: Switch::into_state(self.switch) }
     }
 
-    /// A switch receives a frame: parser, ingress, queue. Returns the port and queue in which it waits, unless it was
+    /// Samples the queues of all ports with a line.
+    pub(super) fn sample(&mut self, env: &mut Env) {
+        let Some(samples) = &mut self.samples else { return };
+        for (number, seen) in samples.iter_mut().enumerate().filter(|(number, _)| self.ports[*number].line.is_some()) {
+            let packets = self.switch.depth(number).packets as usize;
+            if seen.len() <= packets {
+                seen.resize(packets + 1, 0);
+            }
+            seen[packets] += 1;
+        }
+        let next = env.now + env.shared.sample_interval;
+        if next <= env.shared.sample_until {
+            env.push(next, Event::Sample { node: self.node });
+        }
+    }
+
+    // Frames
+
+    /// A frame arrives at a port.
+    #[inline(always)]
+    pub(super) fn receives(&mut self, env: &mut Env, port: usize, frame: Box<NetFrame>) {
+        if self.lossless {
+            return self.lossless_receives(env, port, frame);
+        }
+        self.takes(env, port, frame);
+    }
+
+    /// The switch takes a frame in: parser, ingress, queue. Returns the port and queue in which it waits, unless it was
     /// lost.
     #[inline(never)]
-    pub(super) fn switch_receives(
-        &mut self,
-        node: usize,
-        port: usize,
-        mut frame: Box<NetFrame>,
-    ) -> Option<(usize, usize)> {
+    pub(super) fn takes(&mut self, env: &mut Env, port: usize, mut frame: Box<NetFrame>) -> Option<(usize, usize)> {
         frame.notes.set_arrived_as(frame_ecn(&frame.packet));
-        let now = self.now;
-        let mut switch = self.nodes[node].switch();
-        if let Some(capture) = switch.ports[port].capture {
-            self.capture(Some(capture), &frame);
-            switch = self.nodes[node].switch();
+        let now = env.now;
+        if self.ports[port].records.is_some() {
+            self.capture(env, port, &frame);
         }
-        let SwitchNode { switch, ports } = switch;
-        let (lines, lossless) = (&self.lines, self.pfc.is_some());
+        let (ports, lossless) = (&self.ports, self.lossless);
         let ready = |to: usize| match ports.get(to) {
-            Some(Port { line: Some(line), trace: None, .. }) => !lossless && lines[*line as usize].is_free(now),
+            Some(Port { line: Some(line), records: None, .. }) => !lossless && line.is_free(now),
             _ => false,
         };
-        let passed = switch.pass(now, port, frame, ready);
-        let copies = switch.has_copies();
+        let passed = self.switch.pass(now, port, frame, ready);
+        let copies = self.switch.has_copies();
         let place = match passed {
             Passed::Left { port, outcome } => {
-                self.passed(node, port, outcome);
+                self.passed(env, port, outcome);
                 Some((port, 0))
             }
             Passed::Stayed(Fate::Queued { port, queue }) => {
-                let Port { line, trace, .. } = ports[port];
-                if let Some(trace) = trace {
-                    self.trace_arrival(trace, node, port, queue);
+                if self.ports[port].records.is_some() {
+                    self.trace_arrival(now, port, queue);
                 }
-                match line {
-                    Some(line) => self.start(line as usize),
-                    None => self.discard_waiting(node, port),
+                match self.ports[port].line {
+                    Some(_) => self.start(env, port),
+                    None => self.discard_waiting(env, port),
                 }
                 Some((port, queue))
             }
             Passed::Stayed(Fate::Lost(loss, port, frame)) => {
-                self.lost_in_switch(node, port, loss, frame);
+                self.lost(env, port, loss, frame);
                 None
             }
         };
         if copies {
-            self.copies_made(node);
+            self.copies_made(env);
         }
         place
     }
 
     /// A frame has come through a port whose queue was empty: its line transmits it.
     #[inline(always)]
-    fn passed(&mut self, node: usize, port: usize, mut outcome: Result<Box<NetFrame>, Fate<Box<NetFrame>>>) {
-        self.count_mark(node, port, &mut outcome);
-        let Port { line, capture, .. } = self.switch(node).ports[port];
+    fn passed(&mut self, env: &mut Env, port: usize, mut outcome: Result<Box<NetFrame>, Fate<Box<NetFrame>>>) {
+        self.count_mark(env, port, &mut outcome);
         match outcome {
             Ok(frame) => {
-                self.capture(capture, &frame);
-                if let Some(line) = line {
-                    self.put_on_line(line as usize, frame);
+                if let Some(line) = &mut self.ports[port].line {
+                    line.transmit(env, frame);
                 }
             }
-            Err(fate) => self.stayed(node, fate),
+            Err(fate) => self.stayed(env, fate),
         }
     }
 
-    /// Counts and notes whether a frame was marked on its way through a switch.
+    /// Counts and notes whether a frame was marked on its way through the switch.
     #[inline(always)]
     fn count_mark(
         &mut self,
-        node: usize,
+        env: &mut Env,
         port: usize,
         outcome: &mut Result<Box<NetFrame>, Fate<Box<NetFrame>>>,
     ) -> bool {
         let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
-        self.switch(node).ports[port].marked += u64::from(marked);
+        self.ports[port].marked += u64::from(marked);
         if let (true, Ok(frame)) = (marked, outcome) {
             frame.notes.marked();
-            if let Some(pias) = &mut self.pias {
-                pias.marked(frame);
-            }
+            env.count_priority(frame);
         }
         marked
     }
 
-    #[cold]
-    fn trace_arrival(&mut self, trace: u32, node: usize, port: usize, queue: usize) {
-        let (switch, trace) = (self.nodes[node].switch(), &mut self.traces[trace as usize]);
-        trace.arrived(self.now, queue, switch.depths(port, queue));
-        trace.sample(switch.switch.state());
-    }
-
-    #[cold]
-    fn trace_departure(&mut self, trace: u32, node: usize, port: usize, queue: usize, departure: &Departure) {
-        let (switch, trace) = (self.nodes[node].switch(), &mut self.traces[trace as usize]);
-        trace.departed(self.now, queue, switch.depths(port, queue), departure);
-        trace.sample(switch.switch.state());
-    }
-
-    #[cold]
-    fn trace_passage(&mut self, trace: u32, frame: &NetFrame, arrived: Time, marked: bool) {
-        let flow = self.latest_flow(frame.connection);
-        self.traces[trace as usize].passed(|| Passage {
-            arrived,
-            departed: self.now,
-            five_tuple: 2 * frame.connection + u32::from(!frame.notes.by_client()),
-            flow,
-            bytes: frame.packet.len() as u32,
-            marked,
-        });
-    }
-
     #[inline(never)]
-    fn lost_in_switch(&mut self, node: usize, port: Option<usize>, loss: Loss, frame: Box<NetFrame>) {
+    fn lost(&mut self, env: &mut Env, port: Option<usize>, loss: Loss, frame: Box<NetFrame>) {
         if loss == Loss::Assertion
-            && let Some(failed) = self.switch(node).switch.failed_assertion()
+            && let Some(failed) = self.switch.failed_assertion()
         {
-            self.failure.get_or_insert(RunError::Assertion { node, failed });
+            env.fail(self.node, RunError::Assertion { node: self.node as usize, failed });
         }
-        self.lose(node, port, Reason::Switch(loss), frame);
+        self.lose(env, port, Reason::Switch(loss), frame);
     }
 
-    /// Handles the copies that a switch made: they wait for their ports, or were lost.
+    fn lose(&mut self, env: &mut Env, port: Option<usize>, reason: Reason, mut frame: Box<NetFrame>) {
+        if frame.notes.is_held() {
+            self.let_go(env, &mut frame);
+        }
+        env.lose(self.node, port, reason, frame);
+    }
+
+    /// Handles the copies that the switch made: they wait for their ports, or were lost.
     #[cold]
-    fn copies_made(&mut self, node: usize) {
-        for copy in self.switch(node).switch.take_copies() {
-            self.stayed(node, copy);
+    fn copies_made(&mut self, env: &mut Env) {
+        for copy in self.switch.take_copies() {
+            self.stayed(env, copy);
         }
     }
 
-    /// Handles a frame that a switch copied or recirculated: it waits for a port, or was lost. The port may be the one
+    /// Handles a frame that the switch copied or recirculated: it waits for a port, or was lost. The port may be the one
     /// that is being served, so an event starts its transmission.
     #[inline(never)]
-    fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
+    fn stayed(&mut self, env: &mut Env, fate: Fate<Box<NetFrame>>) {
         match fate {
             Fate::Queued { port, queue } => {
-                let Port { line, trace, .. } = self.switch(node).ports[port];
-                if let Some(trace) = trace {
-                    self.trace_arrival(trace, node, port, queue);
+                if self.ports[port].records.is_some() {
+                    self.trace_arrival(env.now, port, queue);
                 }
-                match line {
-                    Some(line) => self.wake_when_free(line as usize),
-                    None => self.events.push(self.now, Event::Discard(node as u32, port as u32)),
+                match self.ports[port].line {
+                    Some(_) => self.wake_when_free(env, port),
+                    None => env.push(env.now, Event::Discard { port: port as u16, node: self.node }),
                 }
             }
-            Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
+            Fate::Lost(loss, port, frame) => self.lost(env, port, loss, frame),
         }
     }
 
-    /// Discards the frames in the queue of a port without a link.
-    pub(super) fn discard_waiting(&mut self, node: usize, port: usize) {
-        while let Some((frame, _)) = self.switch_next(node, port) {
-            self.lose(node, Some(port), Reason::NoLink, frame);
+    /// Discards the frames in the queue of a port without a line.
+    pub(super) fn discard_waiting(&mut self, env: &mut Env, port: usize) {
+        while let Some((frame, _)) = self.next_frame(env, port) {
+            self.lose(env, Some(port), Reason::NoLink, frame);
         }
     }
 
-    /// The next frame that a switch port sends, and whether more are waiting.
-    pub(super) fn switch_next(&mut self, node: usize, port: usize) -> Option<(Box<NetFrame>, bool)> {
-        let now = self.now;
+    // Lines
+
+    /// Begins the next transmission of a port, or schedules it for the end of the present one.
+    #[inline]
+    pub(super) fn start(&mut self, env: &mut Env, port: usize) {
+        let Some(line) = &self.ports[port].line else { return };
+        if env.now < line.busy_until() {
+            self.wake_when_free(env, port);
+        } else if !line.paused {
+            self.transmit(env, port);
+        }
+    }
+
+    /// The transmission of a port has ended.
+    #[inline(always)]
+    pub(super) fn line_is_free(&mut self, env: &mut Env, port: usize) {
+        if let Some(line) = &mut self.ports[port].line {
+            line.free_pending = false;
+            self.start(env, port);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit(&mut self, env: &mut Env, port: usize) {
+        let Some((mut frame, more)) = self.next_frame(env, port) else { return };
+        if frame.notes.is_held() {
+            self.let_go(env, &mut frame);
+        }
+        if let Some(line) = &mut self.ports[port].line {
+            line.transmit(env, frame);
+        }
+        if more {
+            self.wake_when_free(env, port);
+        }
+    }
+
+    /// Schedules an event for the next transmission of a port: at the end of the present one, or now if there is none.
+    #[inline]
+    fn wake_when_free(&mut self, env: &mut Env, port: usize) {
+        if let Some(time) = self.ports[port].line.as_mut().and_then(|line| line.await_free(env.now)) {
+            env.push(time, Event::Free { port: port as u16, node: self.node });
+        }
+    }
+
+    /// The next frame that a port sends, and whether more are waiting.
+    fn next_frame(&mut self, env: &mut Env, port: usize) -> Option<(Box<NetFrame>, bool)> {
+        let now = env.now;
         loop {
-            let switch = self.switch(node);
-            let Transmitted { mut outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
-            let more = !switch.switch.is_idle(port);
-            let copies = switch.switch.has_copies();
-            let Port { trace, capture, .. } = switch.ports[port];
-            let marked = self.count_mark(node, port, &mut outcome);
-            if let Some(trace) = trace {
+            let Transmitted { mut outcome, signals, queue, ends_turn } = self.switch.transmit(now, port)?;
+            let more = !self.switch.is_idle(port);
+            let copies = self.switch.has_copies();
+            let marked = self.count_mark(env, port, &mut outcome);
+            if self.ports[port].records.is_some() {
                 let sojourn = now.since(signals.enq_timestamp);
                 let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);
-                let departure = Departure { sojourn, sent_bytes, marked, ends_turn };
-                self.trace_departure(trace, node, port, queue, &departure);
+                self.trace_departure(now, port, queue, &Departure { sojourn, sent_bytes, marked, ends_turn });
                 if let Ok(frame) = &outcome {
-                    self.trace_passage(trace, frame, signals.enq_timestamp, marked);
+                    self.trace_passage(now, port, frame, signals.enq_timestamp, marked);
+                    self.capture(env, port, frame);
                 }
             }
             if copies {
-                self.copies_made(node);
+                self.copies_made(env);
             }
             match outcome {
-                Ok(frame) => {
-                    self.capture(capture, &frame);
-                    return Some((frame, more));
-                }
-                Err(fate) => self.stayed(node, fate),
+                Ok(frame) => return Some((frame, more)),
+                Err(fate) => self.stayed(env, fate),
             }
+        }
+    }
+
+    // Records
+
+    #[cold]
+    fn capture(&mut self, env: &mut Env, port: usize, frame: &NetFrame) {
+        let capture = self.ports[port].records.as_mut().and_then(|records| records.capture.as_mut());
+        if let Some(Err(error)) = capture.map(|capture| capture.write(env.now, &frame.packet)) {
+            env.fail(self.node, error.into());
+        }
+    }
+
+    fn depths(&self, port: usize, queue: usize) -> PortDepth {
+        PortDepth { port: self.switch.depth(port), queue: self.switch.queue_depth(port, queue) }
+    }
+
+    #[cold]
+    fn trace_arrival(&mut self, now: Time, port: usize, queue: usize) {
+        let depths = self.depths(port, queue);
+        if let Some(trace) = self.ports[port].trace() {
+            trace.arrived(now, queue, depths);
+            trace.sample(self.switch.state());
+        }
+    }
+
+    #[cold]
+    fn trace_departure(&mut self, now: Time, port: usize, queue: usize, departure: &Departure) {
+        let depths = self.depths(port, queue);
+        if let Some(trace) = self.ports[port].trace() {
+            trace.departed(now, queue, depths, departure);
+            trace.sample(self.switch.state());
+        }
+    }
+
+    /// Records a packet. Which flow it belongs to is found after the run.
+    #[cold]
+    fn trace_passage(&mut self, now: Time, port: usize, frame: &NetFrame, arrived: Time, marked: bool) {
+        if let Some(trace) = self.ports[port].trace() {
+            trace.passed(|| Passage {
+                arrived,
+                departed: now,
+                five_tuple: 2 * frame.connection + u32::from(!frame.notes.by_client()),
+                flow: None,
+                bytes: frame.packet.len() as u32,
+                marked,
+            });
         }
     }
 }

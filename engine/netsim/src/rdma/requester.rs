@@ -40,8 +40,9 @@ pub struct Requester {
     /// Fixed, as in NICs: InfiniBand's local ACK timeout does not adapt to round-trip times.
     timeout: Duration,
     unacknowledged: VecDeque<Sent>,
-    /// Number of the first unacknowledged packet.
+    /// Number of the first unacknowledged packet, and bytes before it.
     oldest: u64,
+    acknowledged: u64,
     /// Unacknowledged packets that were sent since the requester last went back.
     sent: usize,
     /// Written bytes that are not in a packet yet, and whether they begin a message.
@@ -63,6 +64,7 @@ impl Requester {
             timeout,
             unacknowledged: VecDeque::new(),
             oldest: 0,
+            acknowledged: 0,
             sent: 0,
             unsent: 0,
             begins: false,
@@ -90,6 +92,11 @@ impl Requester {
     /// Number of the first unacknowledged packet.
     pub fn oldest(&self) -> u64 {
         self.oldest
+    }
+
+    /// Bytes of payload that are acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
     }
 
     /// Whether there is a packet to send.
@@ -124,7 +131,8 @@ impl Requester {
         if news > self.unacknowledged.len() {
             return None; // never sent
         }
-        let last = self.unacknowledged.drain(..news).next_back()?;
+        let last = *self.unacknowledged.get(news - 1)?;
+        self.acknowledged += self.unacknowledged.drain(..news).map(|packet| u64::from(packet.len)).sum::<u64>();
         self.oldest = next;
         self.sent = self.sent.saturating_sub(news);
         self.deadline = (!self.unacknowledged.is_empty()).then_some(now + self.timeout);

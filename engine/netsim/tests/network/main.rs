@@ -25,6 +25,7 @@ mod refusals;
 mod requested;
 mod samples;
 mod support;
+mod threads;
 mod traces;
 mod twins;
 mod windows;

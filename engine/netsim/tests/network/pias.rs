@@ -142,8 +142,9 @@ fn one_level_is_a_run_without_priorities() {
     let flows = || (0..20).map(|number| flow(number * 40 * US, 0, 1, 1 + number * 9_973)).collect();
     let outcome = |pias: Option<Pias>, name| {
         let config = Config { pias, ..config(&[], Connections::New, name) };
-        let outcome = run_marked(&config, flows());
-        (described(&outcome), captured(&config), outcome.priorities)
+        let mut outcome = run_marked(&config, flows());
+        let priorities = outcome.priorities.take();
+        (described(&outcome), captured(&config), priorities)
     };
     let (plain, tagged) = (outcome(None, "pias-plain"), outcome(pias(&[]), "pias-one"));
     assert_eq!((&plain.0, &plain.1), (&tagged.0, &tagged.1));

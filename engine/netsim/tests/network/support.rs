@@ -245,13 +245,39 @@ pub(crate) fn build_switch(
     Network::new(config, flows, switches.collect())
 }
 
+/// A network whose switches run a program. `port` has the port by which the switch of a number sends to a host.
+pub(crate) fn build_fabric(
+    config: &Config,
+    program: &Program,
+    setup: impl Fn(&mut State),
+    port: impl Fn(usize, usize) -> usize,
+    flows: Vec<Flow>,
+) -> Network {
+    let hosts = config.nodes.iter().filter(|node| matches!(node, Node::Host { .. })).count();
+    let specs = config.nodes.iter().filter_map(|node| match node {
+        Node::Switch { ports, queueing, .. } => Some((*ports, queueing.port().unwrap())),
+        Node::Host { .. } => None,
+    });
+    let switches = specs.enumerate().map(|(number, (ports, queues))| {
+        let mut state = routes_by(program, (0..hosts).map(|host| (host, port(number, host))));
+        setup(&mut state);
+        Switch::new(program.engine.clone(), state, vec![queues; ports])
+    });
+    Network::new(config, flows, switches.collect()).unwrap()
+}
+
 /// The state of a switch that sends packets for each host by the port with the host's number.
 fn routes(program: &Program, ports: usize) -> State {
+    routes_by(program, (0..ports).map(|host| (host, host)))
+}
+
+/// The state of a switch that sends packets for these hosts by these ports.
+fn routes_by(program: &Program, ports: impl Iterator<Item = (usize, usize)>) -> State {
     let mut state = State::new(&program.ir, &program.layout, 1).unwrap();
-    for host in 0..ports {
+    for (host, port) in ports {
         let matches = vec![("dst_addr".to_owned(), KeyMatch::Lpm { value: ip(host).into(), prefix_len: 32 })];
         let dst_addr = mac(host).iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        let call = action("forward", &[("port", host as u64), ("dst_addr", dst_addr)]);
+        let call = action("forward", &[("port", port as u64), ("dst_addr", dst_addr)]);
         state.insert_entry("ipv4_lpm", &EntrySpec { matches, call, priority: 0 }).unwrap();
     }
     state

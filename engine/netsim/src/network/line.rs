@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One direction of a link.
+//! One direction of a link. It belongs to the node that transmits.
 
 use marklab_units::{Duration, Rate, Time, Transmitter};
+
+use super::env::{Env, Event};
+use super::pause::PauseFrame;
+use crate::frame::NetFrame;
 
 /// A transmitter and its line. Frames on the line exist as events of their arrival.
 // One cache line, because every frame needs all fields.
@@ -12,9 +16,7 @@ pub(super) struct Line {
     delay: Duration,
     frames: u64,
     bytes: u64,
-    from_node: u32,
     to_node: u32,
-    from_port: u16,
     to_port: u16,
     /// Whether an event for the end of the transmission is pending.
     pub(super) free_pending: bool,
@@ -36,30 +38,18 @@ pub struct LineStats {
 }
 
 impl Line {
-    /// A line between two ends, each a node and a port.
-    pub(super) fn new(from: (usize, usize), to: (usize, usize), rate: Rate, delay: Duration) -> Line {
+    /// A line that leads to a port of a node.
+    pub(super) fn new(to: (usize, usize), rate: Rate, delay: Duration) -> Line {
         Line {
             transmitter: Transmitter::new(rate),
             delay,
             frames: 0,
             bytes: 0,
-            from_node: from.0 as u32,
             to_node: to.0 as u32,
-            from_port: from.1 as u16,
             to_port: to.1 as u16,
             free_pending: false,
             paused: false,
         }
-    }
-
-    /// Node and port of the transmitter.
-    pub(super) fn from(&self) -> (usize, usize) {
-        (self.from_node as usize, usize::from(self.from_port))
-    }
-
-    /// Node and port at the other end.
-    pub(super) fn to(&self) -> (usize, usize) {
-        (self.to_node as usize, usize::from(self.to_port))
     }
 
     pub(super) fn rate(&self) -> Rate {
@@ -75,22 +65,43 @@ impl Line {
     }
 
     /// Whether a transmission may begin.
+    #[inline(always)]
     pub(super) fn is_free(&self, now: Time) -> bool {
         now >= self.busy_until() && !self.paused
     }
 
-    /// Transmits a frame that takes `bytes` on the line. Returns the time of its arrival at the other end.
+    /// Begins the transmission of a frame, on a line that is free.
     #[inline(always)]
-    pub(super) fn transmit(&mut self, now: Time, bytes: u64) -> Time {
+    pub(super) fn transmit(&mut self, env: &mut Env, frame: Box<NetFrame>) {
+        let bytes = env.shared.framing.wire_bytes(frame.packet.len());
         self.frames += 1;
         self.bytes += bytes;
-        self.interject(now, bytes)
+        self.transmitter.send(env.now, bytes);
+        let arrival = self.busy_until() + self.delay;
+        env.deliver(arrival, self.to_node, Event::Arrival { port: self.to_port, node: self.to_node, frame });
     }
 
-    /// Transmits a frame without counting it, behind the frame under way if there is one. Returns its time of arrival.
-    #[inline(always)]
-    pub(super) fn interject(&mut self, now: Time, bytes: u64) -> Time {
+    /// Takes up the line with a frame of so many bytes that is not counted, behind the frame under way if there is one.
+    /// Returns when its transmission begins and ends.
+    pub(super) fn interject(&mut self, now: Time, bytes: u64) -> (Time, Time) {
+        let begin = now.max(self.busy_until());
         self.transmitter.send(now, bytes);
-        self.transmitter.busy_until() + self.delay
+        (begin, self.busy_until())
+    }
+
+    /// Brings a pause frame, whose transmission ends at `end`, to the other end.
+    pub(super) fn bring_pause(&self, env: &mut Env, end: Time, frame: PauseFrame) {
+        let pause = Event::Pause { port: self.to_port, node: self.to_node, frame: Box::new(frame) };
+        env.deliver(end + self.delay, self.to_node, pause);
+    }
+
+    /// When to look for the next frame: at the end of the present transmission, or now. `None` if that is arranged.
+    #[inline(always)]
+    pub(super) fn await_free(&mut self, now: Time) -> Option<Time> {
+        if self.free_pending {
+            return None;
+        }
+        self.free_pending = true;
+        Some(now.max(self.busy_until()))
     }
 }
