@@ -130,6 +130,7 @@ reference: setup
 	rm -rf $(RENEWED)
 	$(PYTHON) orchestrator.py sweep $(REFERENCE)/sweep.yaml --no-flows --no-report --out $(RENEWED)
 	rm -rf $(REFERENCE)/cells
+	rm $(RENEWED)/reference-*/sweep.yaml
 	cp -r $(RENEWED)/reference-*/* $(REFERENCE)
 
 # The programs of p4c's tests, from a checkout: make conformance P4C_CHECKOUT=<folder>

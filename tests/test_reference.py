@@ -92,9 +92,13 @@ def test_a_scheme_made_ten_percent_worse_is_red(reference: Collection, tmp_path:
 
     comparison = compare(only(reference, "tcn"), made(tmp_path, str(program)), POLICY)
     assert comparison.exit_code == 1
-    # The 99th percentile of short flows grows by more than their mean.
-    assert names(comparison) == [("short.mean > +5%", "tcn"), ("short.p99 > +20%", "tcn")]
+    assert ("short.mean > +5%", "tcn") in names(comparison)
     (short,) = [each for each in comparison.differences if each.metric.name == "short.mean"]
+    (tail,) = [each for each in comparison.differences if each.metric.name == "short.p99"]
+    # The 99th percentile of short flows grows by more than their mean: by 21 %, with an interval of 7 to 37 %. So it is
+    # left to chance whether the rule of 20 % is broken as well.
+    assert tail.relative is not None
+    assert tail.relative > (short.relative or 0)
     assert short.relative == pytest.approx(0.10, abs=0.03)
     assert any(note == "programs differ: tcn" for note in comparison.notes)
 

@@ -52,7 +52,7 @@ def test_every_transport_and_kind_of_connection(transport: str, connections: Any
         {"trace_queue": "1us"},
         {"trace_flows": "100us"},
         {"sample_queues": "10us"},
-        {"probes": {"src": "h0", "dst": "h3", "interval": "50us"}},
+        {"probes": "h0:h3,every=50us"},
     ],
     ids=lambda recorded: next(iter(recorded)),
 )

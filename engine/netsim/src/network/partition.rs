@@ -14,9 +14,9 @@ pub(super) struct Partition {
 }
 
 /// Lines of a shard in a large network, and the most shards there are without a thread for each. Both by measurement: each
-/// shard has letters for each other one.
+/// shard may have letters for each other one.
 const SHARD_LINES: usize = 100;
-const MOST_SHARDS: usize = 48;
+const MOST_SHARDS: usize = 256;
 
 impl Partition {
     /// Orders the groups of a network by a search from the first node, breadth first, in which the hosts of a switch follow

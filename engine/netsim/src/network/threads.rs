@@ -123,6 +123,8 @@ struct Meeting {
     said: [Vec<Said>; 2],
     /// Events from each shard for each other one.
     letters: [Vec<Letters>; 2],
+    /// Whether there are any, by the shard that they are for, and then by the one that they are from.
+    written: [Vec<AtomicBool>; 2],
     barrier: Barrier,
     cancelled: [AtomicBool; 2],
 }
@@ -131,9 +133,11 @@ impl Meeting {
     fn new(shards: usize, threads: usize) -> Meeting {
         let said = || (0..shards).map(|_| Said::default()).collect();
         let letters = || (0..shards).map(|_| (0..shards).map(|_| Mutex::default()).collect()).collect();
+        let written = || (0..shards * shards).map(|_| AtomicBool::new(false)).collect();
         Meeting {
             said: [said(), said()],
             letters: [letters(), letters()],
+            written: [written(), written()],
             barrier: Barrier::new(threads as u64),
             cancelled: Default::default(),
         }
@@ -208,7 +212,7 @@ impl Run<'_> {
             }
             meeting.barrier.wait(window);
             for (number, shard) in shards.iter_mut().enumerate() {
-                shard.receive(meeting.letters[parity].iter().map(|letters| &letters[first + number]));
+                receive(meeting, parity, first + number, shard);
             }
             let finished = before + said.iter().map(|said| said.finished.load(Ordering::Relaxed)).sum::<u64>();
             if end.is_none() && finished == flows {
@@ -263,20 +267,23 @@ fn speak(meeting: &Meeting, parity: usize, own: usize, shard: &mut Shard) {
     said.last_finish.store(shard.env.tally.last_finish.nanos(), Ordering::Relaxed);
     said.failed.store(shard.env.tally.failure.is_some(), Ordering::Relaxed);
     let letters = shard.env.outbox.iter_mut().flat_map(|outbox| &mut outbox.letters);
-    for (letters, place) in letters.zip(&meeting.letters[parity][own]) {
+    for (to, (letters, place)) in letters.zip(&meeting.letters[parity][own]).enumerate() {
         if !letters.is_empty() {
             std::mem::swap(&mut *place.lock().unwrap_or_else(PoisonError::into_inner), letters);
+            meeting.written[parity][to * meeting.said[parity].len() + own].store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl Shard {
-    /// Takes the events that other shards have for it.
-    fn receive<'a>(&mut self, letters: impl Iterator<Item = &'a Mutex<Vec<(Time, Event)>>>) {
-        for place in letters {
-            for (time, event) in place.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                self.env.events.push(time, event);
-            }
+/// Takes the events that other shards have for a shard.
+fn receive(meeting: &Meeting, parity: usize, own: usize, shard: &mut Shard) {
+    let count = meeting.said[parity].len();
+    let written = &meeting.written[parity][own * count..][..count];
+    for (from, written) in written.iter().enumerate().filter(|(_, written)| written.load(Ordering::Relaxed)) {
+        written.store(false, Ordering::Relaxed);
+        let place = &meeting.letters[parity][from][own];
+        for (time, event) in place.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            shard.env.events.push(time, event);
         }
     }
 }
