@@ -34,7 +34,7 @@ from marklab.statistics.samples import mean, mean_interval
 HERE = Path(__file__).resolve().parent.parent
 SCENARIOS = ("incast", "leaf-spine")
 # Flows of the two runs that callgrind counts, and of the timed ones.
-SHORT_FLOWS, LONG_FLOWS, TIMED_FLOWS = 20, 600, 600
+SHORT_FLOWS, LONG_FLOWS, TIMED_FLOWS = 20, 600, 2000
 
 # Runs in the Python of a checkout, of any age since bench/ns3.py exists. A checkout without stacks takes none.
 CHILD = """
@@ -86,10 +86,10 @@ class Checkout:
 
 
 def _played(command: list[str]) -> dict[str, float]:
-    # With a fixed seed of its hashes, Python executes the same instructions each time.
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"}
-    )
+    # With a fixed seed of its hashes, Python executes the same instructions each time. Threads of numpy's BLAS spin for
+    # a while after a call, and would take the core that is measured.
+    settings = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
     if ran.returncode:
         raise SystemExit(f"{' '.join(command[:2])} failed:\n{ran.stderr}")
     return dict(json.loads(ran.stdout.splitlines()[-1]))
@@ -98,7 +98,7 @@ def _played(command: list[str]) -> dict[str, float]:
 def main(
     before: Annotated[Path, typer.Argument(help="the earlier checkout, after `make setup`", exists=True)],
     names: Annotated[list[str] | None, typer.Argument(metavar="|".join(SCENARIOS))] = None,
-    stack: Annotated[str, typer.Option(help="profile of the hosts here; the default if left out")] = "",
+    stack: Annotated[str, typer.Option(help="profile of the hosts here; that of its bench/ns3.py if left out")] = "",
     stack_before: Annotated[str, typer.Option(help="the same of the earlier checkout")] = "",
     pairs: Annotated[int, typer.Option(min=2, help="timed runs of each")] = 20,
 ) -> None:
@@ -110,7 +110,7 @@ def main(
     if not counts:
         sys.stdout.write("instructions are not counted: valgrind is not found\n")
     columns = ["", "before", "here", "difference", "95 % interval"]
-    table = Table(*columns, title=f"for each transmission, {pairs} pairs, hosts: {stack or 'default'}")
+    table = Table(*columns, title=f"for each transmission, {pairs} pairs, hosts: {stack or 'those of bench/ns3.py'}")
     for name in names or SCENARIOS:
         if counts:
             one, other = old.instructions(name), new.instructions(name)

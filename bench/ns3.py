@@ -6,7 +6,8 @@
     .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
 
 Both have one new connection per flow and the same links, queue limit, threshold and TCP parameters, as far as
-ns-3 supports them. Marklab runs twice per seed, before and after ns-3; its CPU time is the mean.
+ns-3 supports them; Marklab's hosts have the profile `ns-3.37`. Marklab runs twice per seed, before and after ns-3; its
+CPU time is the mean.
 
 ns-3 runs with its defaults: TCP timestamps, a std::map as event set. With --tuned it has no timestamps, and its fastest
 event set.
@@ -54,7 +55,13 @@ LIKE_NS3: dict[str, Any] = {
     "connections": "new",
     "stop": "100s",
 }
-TRANSPORT = {"control": "dctcp", "ack_every": 1, "receive_window": 2**20, "cwnd_validation": False}
+TRANSPORT = {
+    "control": "dctcp",
+    "stack": "ns-3.37",
+    "ack_every": 1,
+    "receive_window": 2**20,
+    "cwnd_validation": False,
+}
 
 
 @dataclass(frozen=True)
