@@ -16,8 +16,8 @@ from marklab.fabrics import Cell, Sim
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.results.observation import Observation
 
-# What depends on the machine.
-_MEASURED = {"cpu_s", "flows"}
+# What depends on the machine, and how the cell ran.
+_MEASURED = {"cpu_s", "flows", "threads", "parallelism"}
 
 
 def _parts(value: Any) -> Iterator[bytes]:

@@ -176,8 +176,7 @@ class Slow(Sim):
 def auto_run(monkeypatch: pytest.MonkeyPatch, folder: Path, fabric: Slow) -> Summary:
     monkeypatch.setattr(execution, "fabric_of", lambda _: fabric)
     spec = make_spec({"schemes": ["droptail", "tcn"], "baseline": "none", "flows": 20, "seeds": 1, "mininet": {}})
-    summary, _ = execution.run_spec(spec, folder, 1)
-    return summary
+    return execution.run_spec(spec, folder, 1).summary
 
 
 def test_all_cells_of_a_comparison_run_at_one_dilation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A cell of each experiment gives the same bytes on any number of threads."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import Finished
+from marklab.execution.run import run_spec
 from marklab.papers.claims import Effort, known_experiments, load_experiment, runs_of
 from marklab.prepare.experiment import prepare
 from marklab.spec.description import make_spec
 from same_bytes import differing
+
+Cli = Callable[..., Finished]
 
 THREADS = (2, 3)
 # Enough for flows that overlap, in each of an experiment's networks.
@@ -58,3 +65,50 @@ def test_every_transport_and_kind_of_connection(transport: str, connections: Any
 )
 def test_every_recording(recorded: dict[str, Any]) -> None:
     assert same(**recorded)
+
+
+def report_of(cli: Cli, folder: Path, *options: str) -> dict[str, Any]:
+    """What `--threads-report` says of a run."""
+    run = ("run", "-s", "dctcp-red", "--flows", "50", "--seeds", "1", "--baseline", "none", "--no-report", "--json")
+    done = cli(*run, "--out", str(folder), "--threads-report", *options)
+    assert (done.code, done.err) == (0, "")
+    return dict(json.loads(done.out)["parallelism"])
+
+
+def test_the_report_of_threads_bounds_their_speed_up(cli: Cli, tmp_path: Path) -> None:
+    leaf_spine = ("--topology", "leaf-spine:leaves=4,spines=4,hosts=4")
+    found = report_of(cli, tmp_path, *leaf_spine)
+    assert found["windows"] > 100
+    assert [bound["threads"] for bound in found["bounds"]] == [2, 4, 8, 16, 32, 64]
+    for bound in found["bounds"]:
+        # There are 24 nodes.
+        assert 1 < bound["by_events"] <= min(bound["threads"], 24)
+        assert 1 < bound["by_time"] <= min(bound["threads"], 24)
+    again = report_of(cli, tmp_path / "again", *leaf_spine)
+    # Times depend on the machine, counts do not.
+    for one, other in zip(found["bounds"], again["bounds"], strict=True):
+        assert one["by_events"] == other["by_events"]
+
+
+def test_a_report_of_threads_is_a_table(cli: Cli, tmp_path: Path) -> None:
+    done = cli("-s", "tcn", "--flows", "20", "--seeds", "1", "--out", str(tmp_path), "--threads-report")
+    assert "Speed-up of the simulation, at most" in done.out
+    assert "upper bound" in done.out
+
+
+def test_a_network_without_delays_is_one_part(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    links = [{"ends": [host, "s0"], "delay": "0ns"} for host in ("a", "b")]
+    topology = {"hosts": ["a", "b"], "switches": ["s0"], "links": links, "senders": ["a"], "receivers": ["b"]}
+    spec = make_spec(SETTINGS | {"baseline": "none", "topology": topology, "flows": 5})
+    ran = run_spec(spec, tmp_path, 1, measures_threads=True)
+    assert ran.parallelism is not None
+    assert set(ran.parallelism.bounds.values()) == {(1.0, 1.0)}
+    run_spec(spec, tmp_path, 1, threads=4)
+    assert "ran on 1 of 4 threads" in caplog.text
+
+
+@pytest.mark.parametrize("options", [("--threads", "2"), ("--jobs", "2"), ("--fabric", "mininet")])
+def test_a_report_of_threads_needs_one_thread_of_the_simulator(cli: Cli, options: tuple[str, str]) -> None:
+    refused = cli("run", "-s", "tcn", "--threads-report", *options)
+    assert refused.code == 2
+    assert "--threads-report" in refused.err

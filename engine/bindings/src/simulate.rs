@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Predecessor,
-    QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Parallelism,
+    Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::State;
@@ -71,6 +71,12 @@ fn cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// A time in ns that never goes back.
+fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Columns of the flow list.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -130,7 +136,8 @@ impl Flows<'_> {
 ///
 /// `config` is the JSON of `marklab_netsim::Config`. `program` runs on all switches. `shared_entries` go into the tables
 /// of all switches, `entries[i]` into those of the i-th switch. `seed` seeds the programs' random streams. The result is the
-/// same for any number of `threads`.
+/// same for any number of `threads`. With `measured`, it runs on one, and measures how many it could keep busy: each of
+/// these numbers.
 ///
 /// Returns a dict with `report` (JSON) and numpy arrays: columns with a value per flow, and dicts of columns.
 ///
@@ -141,11 +148,13 @@ impl Flows<'_> {
 /// - `sender_trace`: windows and states of senders, over time; only if requested.
 /// - `rtts`: round-trip times of TCP, and their number.
 /// - `queue_samples`: sampled queue lengths, and their number; only if requested.
-/// - `other_threads_ns`: CPU time of all threads except the calling one.
+/// - `threads`: on how many it ran; `other_threads_ns`: CPU time of all except the calling one.
+/// - `parallelism`: number of `windows`, `work_events` and `work_ns` in them, and columns with a value for each of the
+///   measured numbers of threads: `span_events` and `span_ns`; only if requested.
 /// - `probes`: a row for each request of a probe; `rtt_ns` is -1 if no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-#[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress, threads=1))]
+#[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress, threads=1, measured=vec![]))]
 pub(crate) fn simulate<'py>(
     python: Python<'py>,
     config: &str,
@@ -156,6 +165,7 @@ pub(crate) fn simulate<'py>(
     seed: u64,
     progress: &Progress,
     threads: usize,
+    measured: Vec<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let config: Config = serde_json::from_str(config).map_err(|error| refuse(format!("configuration: {error}")))?;
     let shared = entries::parse(shared_entries)?;
@@ -168,7 +178,13 @@ pub(crate) fn simulate<'py>(
         BuildError::Config(_) => refuse(error),
     })?;
     let inner = progress.inner.clone();
-    let outcome = python.detach(|| network.run_on(&inner, threads)).map_err(|error| match error {
+    let run = || match &measured[..] {
+        [] => network.run_on(&inner, threads).map(|outcome| (outcome, None)),
+        numbers => {
+            network.measure(&inner, numbers, monotonic_ns).map(|(outcome, parallelism)| (outcome, Some(parallelism)))
+        }
+    };
+    let (outcome, parallelism) = python.detach(run).map_err(|error| match error {
         RunError::Cancelled => CancelledError::new_err(error.to_string()),
         RunError::Capture(_) => PyOSError::new_err(error.to_string()),
         RunError::Assertion { node, failed } => {
@@ -177,6 +193,22 @@ pub(crate) fn simulate<'py>(
     })?;
     let result = result(python, &config, outcome)?;
     result.set_item("other_threads_ns", progress.inner.other_threads_ns.load(Ordering::Relaxed))?;
+    result.set_item("threads", progress.inner.threads.load(Ordering::Relaxed))?;
+    if let Some(parallelism) = parallelism {
+        result.set_item("parallelism", parallelism_columns(python, &parallelism)?)?;
+    }
+    Ok(result)
+}
+
+/// Work and spans of a run.
+fn parallelism_columns<'py>(python: Python<'py>, measured: &Parallelism) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(python);
+    result.set_item("windows", measured.windows)?;
+    result.set_item("work_events", measured.work.events)?;
+    result.set_item("work_ns", measured.work.ns)?;
+    let spans = || measured.spans.iter();
+    result.set_item("span_events", spans().map(|span| span.longest.events).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("span_ns", spans().map(|span| span.longest.ns).collect::<Vec<_>>().into_pyarray(python))?;
     Ok(result)
 }
 

@@ -35,8 +35,8 @@ pub use ledger::{Ledger, Reason};
 pub use marklab_observe::{Cell, Passage, PortTrace, QueueTrace, TraceRow};
 pub use marklab_units::Framing;
 pub use network::{
-    BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PauseStats, PortReport,
-    PriorityStats, Progress, RunError, SwitchReport,
+    BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, Parallelism, PauseStats,
+    PortReport, PriorityStats, Progress, RunError, Span, SwitchReport, Work,
 };
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};

@@ -7,7 +7,8 @@
 //! - `env`: events, and what nodes use besides their own state; `line`: transmitters;
 //! - `hosts`, `nic`, `client`, `server`, `handshake`, `gro`, `pias`, `probes`, `queue_pairs`: hosts;
 //! - `switches`: switches; `pause`: lossless lines;
-//! - `build`, `flows`, `lookahead`: what is known before a run; `partition`, `shard`, `outbox`, `threads`: the run; `outcome`: its end.
+//! - `build`, `flows`, `lookahead`: what is known before a run; `partition`, `shard`, `outbox`, `threads`: the run;
+//!   `parallelism`: how many threads it could keep busy; `outcome`: its end.
 
 mod build;
 mod client;
@@ -21,6 +22,7 @@ mod lookahead;
 mod nic;
 mod outbox;
 mod outcome;
+mod parallelism;
 mod partition;
 mod pause;
 mod pias;
@@ -52,6 +54,7 @@ use crate::sender_trace::SenderTrace;
 use crate::tcp::SenderStats;
 use env::{Event, Shared};
 pub use line::LineStats;
+pub use parallelism::{Parallelism, Span, Work};
 pub use pause::PauseStats;
 pub use pias::PriorityStats;
 pub use probes::EchoRecord;
@@ -64,6 +67,8 @@ pub struct Progress {
     pub finished: AtomicU64,
     /// Virtual time in ns.
     pub now_ns: AtomicU64,
+    /// Threads on which it runs: as many as were asked for, or as the network has parts.
+    pub threads: AtomicU64,
     /// Set to end the run.
     pub cancel: AtomicBool,
     /// CPU time of the calling thread in ns, for runs on several threads: the engine has no clock of its own.

@@ -148,8 +148,7 @@ def run(
     """
     given = {**(read_spec(Path(spec)) if spec is not None else {}), **_plain(settings)}
     given["schemes"] = chosen_schemes(_listed(schemes) or as_list(given.get("schemes", [])), [])
-    _, folder = run_spec(make_spec(given), Path(out), jobs or default_workers())
-    return Run(folder)
+    return Run(run_spec(make_spec(given), Path(out), jobs or default_workers()).folder)
 
 
 def sweep(

@@ -86,16 +86,16 @@ def crosscheck(
     if against == "marklab":
         other["mininet"] = real["mininet"] | {"switch": "marklab"}
     # BMv2 is slower, so its run chooses the dilation of both.
-    found, folder_b = run_spec(make_spec(real), out, default_workers())
+    found = run_spec(make_spec(real), out, default_workers())
     if against == "marklab":
-        other["mininet"] |= {"dilation": _dilation(found)}
+        other["mininet"] |= {"dilation": _dilation(found.summary)}
     else:
-        other = _like_linux(other, _dilation(found))
-    folder_a = run_spec(make_spec(other), out, default_workers())[1]
+        other = _like_linux(other, _dilation(found.summary))
+    folder_a = run_spec(make_spec(other), out, default_workers()).folder
     rules = [f"{metric} {op} {sign}{within:g}%" for metric in _METRICS for op, sign in ((">", "+"), ("<", "-"))]
     policy = Policy(false_alarms=_FALSE_ALARMS).with_rules(rules)
-    comparison = library.compare(open_collection(folder_a), open_collection(folder_b), policy)
-    _tell(comparison, out / f"crosscheck-{folder_a.name}-{folder_b.name[-8:]}", as_json=as_json)
+    comparison = library.compare(open_collection(folder_a), open_collection(found.folder), policy)
+    _tell(comparison, out / f"crosscheck-{folder_a.name}-{found.folder.name[-8:]}", as_json=as_json)
     if comparison.exit_code:
         raise typer.Exit(comparison.exit_code)
 

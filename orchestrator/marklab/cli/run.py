@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +15,12 @@ from rich.console import Console
 from marklab.cli.settings import RUN, takes_settings
 from marklab.errors import BadInput
 from marklab.execution.cells import default_workers
-from marklab.execution.run import run_spec
+from marklab.execution.run import Ran, run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.report.chart import Form
 from marklab.report.files import REPORT, write_report
-from marklab.report.terminal import print_run
+from marklab.report.terminal import print_parallelism, print_run
 from marklab.results.archive import open_collection
 from marklab.spec.description import FABRICS, make_spec
 from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
@@ -40,6 +41,12 @@ _THREADS = typer.Option(
     min=1,
     metavar="N",
     help="sim: threads of each cell. Default: cores that few cells leave.",
+    rich_help_panel=_OUTPUT,
+)
+_THREADS_REPORT = typer.Option(
+    "--threads-report",
+    metavar=" ",
+    help="sim: also print what the speed-up on several threads cannot exceed.",
     rich_help_panel=_OUTPUT,
 )
 
@@ -76,6 +83,7 @@ def run(
     ] = None,
     jobs: Annotated[int | None, _JOBS] = None,
     threads: Annotated[int | None, _THREADS] = None,
+    threads_report: Annotated[bool, _THREADS_REPORT] = False,
 ) -> None:
     """Run schemes and a baseline on the same flows, and report flow completion times."""
     if no_report and figures is not None:
@@ -83,13 +91,33 @@ def run(
     described = merged_settings(spec, settings or {}, set_ or [])
     choose_fabric(described, fabric, {"dilation": dilation, "switch": switch})
     described["schemes"] = chosen_schemes(scheme or as_list(described.get("schemes", [])), param or [])
-    summary, folder = run_spec(make_spec(described), out, jobs or default_workers(), threads)
+    if threads_report:
+        _check_threads_report(described, jobs, threads)
+    ran = run_spec(make_spec(described), out, jobs or default_workers(), threads, measures_threads=threads_report)
     if not no_report:
         # After the folder is complete, so that an error in the report does not lose the result.
-        write_report(open_collection(folder), folder / REPORT, figures)
+        write_report(open_collection(ran.folder), ran.folder / REPORT, figures)
+    _tell(ran, as_json=as_json)
+
+
+def _check_threads_report(described: Mapping[str, Any], jobs: int | None, threads: int | None) -> None:
+    if (jobs or 1) > 1 or (threads or 1) > 1:
+        raise BadInput(
+            "--threads-report runs one cell at a time on one thread, so that times are not disturbed",
+            "leave out --jobs and --threads",
+        )
+    if "mininet" in described:
+        raise BadInput("--threads-report is about simulated cells", "--fabric sim")
+
+
+def _tell(ran: Ran, *, as_json: bool) -> None:
+    measured = ran.parallelism
     if as_json:
-        sys.stdout.write(json.dumps(summary.to_json()) + "\n")
-    else:
-        console = Console(highlight=False)
-        print_run(summary, console)
-        console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
+        extra = {} if measured is None else {"parallelism": measured.to_json()}
+        sys.stdout.write(json.dumps(ran.summary.to_json() | extra) + "\n")
+        return
+    console = Console(highlight=False)
+    print_run(ran.summary, console)
+    if measured is not None:
+        print_parallelism(measured, console)
+    console.print(f"[dim]{ran.folder}[/dim]", soft_wrap=True)

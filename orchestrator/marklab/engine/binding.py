@@ -260,6 +260,7 @@ class _Module(Protocol):
         seed: int,
         watch: Watch,
         threads: int,
+        measured: Sequence[int],
     ) -> dict[str, Any]: ...
 
     def FlowServer(self, listen: str) -> FlowServer: ...  # noqa: N802
@@ -441,8 +442,12 @@ def simulate(
     seed: int,
     watch: Watch,
     threads: int = 1,
+    measured: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Run a network; gives the report as plain data and columns as arrays. They are the same for any number of threads."""
+    """Run a network; gives the report as plain data and columns as arrays. They are the same for any number of threads.
+
+    With `measured`, it runs on one, and `parallelism` has what each of these numbers of threads would have to do.
+    """
     with _explained():
         result = _module().simulate(
             json.dumps(config),
@@ -453,6 +458,7 @@ def simulate(
             seed,
             watch,
             threads,
+            list(measured),
         )
     return result | {"report": json.loads(result["report"])}
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from marklab.errors import RunFailed
@@ -17,15 +18,27 @@ from marklab.prepare.experiment import Experiment, prepare
 from marklab.prepare.versions import versions
 from marklab.results.folders import new_folder
 from marklab.results.observation import Observation
+from marklab.results.parallelism import Parallelism, together
 from marklab.results.summary import Summary
 from marklab.spec.description import Spec
 
 
-def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None) -> tuple[Summary, Path]:
-    """Run a description; gives the summary and its folder.
+@dataclass(frozen=True)
+class Ran:
+    """A finished run, and its folder."""
+
+    summary: Summary
+    folder: Path
+    # Of all cells together, if it was asked for.
+    parallelism: Parallelism | None
+
+
+def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None, *, measures_threads: bool = False) -> Ran:
+    """Run a description.
 
     Of `workers` cells that may run at a time, those that are left over where there are fewer cells go to threads of the
-    cells, unless `threads` says how many threads each cell has. The result does not depend on it.
+    cells, unless `threads` says how many threads each cell has. The result does not depend on it. With
+    `measures_threads`, cells run one after the other on one thread, so that they do not disturb each other's times.
     """
     fabric = fabric_of(spec)
     experiment = prepare(spec)
@@ -33,26 +46,48 @@ def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None) ->
     experiment = fabric.settled(experiment)
     folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
     with new_folder(folder) as staging:
-        experiment, observations = _run(
-            fabric, experiment, staging, min(workers, fabric.max_workers or workers), threads
-        )
+        most = min(workers, fabric.max_workers or workers)
+        sharing = _Sharing(1, 1, measured=True) if measures_threads else _Sharing(most, threads)
+        experiment, observations = _run(fabric, experiment, staging, sharing)
+        _tell_of_fewer_threads(threads, observations)
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
-    return summary, folder
+    measured = [seen.parallelism for seen in observations if seen.parallelism is not None]
+    return Ran(summary, folder, together(measured) if measured else None)
+
+
+def _tell_of_fewer_threads(asked: int | None, observations: Sequence[Observation]) -> None:
+    used = max(seen.threads for seen in observations)
+    if asked is not None and used < asked:
+        logging.getLogger(__name__).warning(
+            "a cell ran on %d of %d threads: the network has no more parts with a delay between them", used, asked
+        )
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    """How cells share the cores: so many at a time, each on so many threads, or on what few cells leave."""
+
+    workers: int
+    threads: int | None
+    measured: bool = False
+
+    def each(self, cells: Sequence[Cell]) -> int:
+        return self.threads or max(1, self.workers // len(cells))
 
 
 def _run(
-    fabric: Fabric, experiment: Experiment, captures: Path, workers: int, threads: int | None
+    fabric: Fabric, experiment: Experiment, captures: Path, sharing: _Sharing
 ) -> tuple[Experiment, list[Observation]]:
     """Run all cells in one way: where a cell fails and the fabric knows another way, all of them again."""
     given_up: list[str] = []
     while True:
         cells = _cells(experiment, captures)
-        each = threads or max(1, workers // len(cells))
-        cells = [replace(cell, threads=each) for cell in cells]
+        each = sharing.each(cells)
+        cells = [replace(cell, threads=each, measured=sharing.measured) for cell in cells]
         try:
             with progress_bar("running", total_flows(cells)) as on_progress:
-                observations = run_cells(fabric, cells, max(1, workers // each), on_progress)
+                observations = run_cells(fabric, cells, max(1, sharing.workers // each), on_progress)
         except RunFailed as error:
             slower = fabric.slower(experiment, error)
             if slower is None:

@@ -17,7 +17,8 @@ from marklab.results.observation import Observation
 class Cell:
     """One scheme on the flows of one seed. Captures, if any, go to `captures`.
 
-    Simulated, it may run on several `threads`, with the same result as on one.
+    Simulated, it may run on several `threads`, with the same result as on one. If it is `measured`, it runs on one, and
+    tells how many it could keep busy.
     """
 
     experiment: Experiment
@@ -25,6 +26,7 @@ class Cell:
     seed: int
     captures: Path | None = None
     threads: int = 1
+    measured: bool = False
 
     def __str__(self) -> str:
         return f"{self.scheme.label}, seed {self.seed}"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from marklab.model import Model
 from marklab.prepare.control import host_ip, mac
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.results.observation import Columns, Observation
+from marklab.results.parallelism import THREADS, Parallelism, Work
 from marklab.spec.description import Spec
 from marklab.statistics.randomness import uniform
 from marklab.topology import Port
@@ -77,6 +78,7 @@ class Sim:
             cell.seed,
             watch,
             cell.threads,
+            THREADS if cell.measured else (),
         )
         cpu_s = time.thread_time() - start + result["other_threads_ns"] / 1e9
         flows, rows = flows.as_begun(result["start_ns"]) if flows.waiting.any() else (flows, np.arange(len(flows)))
@@ -100,7 +102,15 @@ class Sim:
             cpu_s=cpu_s,
             rtts=result["rtts"],
             queue_samples=_named(result.get("queue_samples"), names),
+            threads=result["threads"],
+            parallelism=_parallelism(result["parallelism"]) if cell.measured else None,
         )
+
+
+def _parallelism(measured: Mapping[str, Any]) -> Parallelism:
+    spans = zip(measured["span_events"].tolist(), measured["span_ns"].tolist(), strict=True)
+    work = Work(measured["work_events"], measured["work_ns"])
+    return Parallelism(measured["windows"], work, tuple(Work(events, ns) for events, ns in spans))
 
 
 def _windows(spec: Spec, seed: int, count: int) -> NDArray[np.uint64]:

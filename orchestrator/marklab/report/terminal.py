@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The table at the end of a run. It reads a summary and computes nothing."""
+"""Tables at the end of a run. They read a summary and compute nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from marklab.devices.stacks import transport_title
 from marklab.results.metric import HEADLINE, METRICS, QUERY_HEADLINE, with_interval
+from marklab.results.parallelism import Parallelism
 from marklab.results.summary import (
     ALL_PORTS,
     ALL_PROBES,
@@ -43,6 +44,22 @@ def print_run(summary: Summary, console: Console) -> None:
         results = [summary.schemes[label] for label in labels[start : start + at_once]]
         console.print(_table(results, summary))
     console.print(_footnotes(summary))
+
+
+def print_parallelism(measured: Parallelism, console: Console) -> None:
+    """Print what a speed-up on several threads cannot exceed."""
+    console.print("Speed-up of the simulation, at most:")
+    table = Table("threads", "by events", "by time")
+    for column in table.columns:
+        column.justify = "right"
+    for threads, bounds in measured.bounds.items():
+        table.add_row(str(threads), *(f"{bound:.1f}" for bound in bounds))
+    console.print(table)
+    each = measured.work.events / max(measured.windows, 1)
+    console.print(
+        f"Work divided by the longest share of a thread, over {measured.windows:,} windows of {each:,.0f} events on "
+        "average. It is an upper bound: barriers, and caches that threads share, are not in it (docs/parallel.md)."
+    )
 
 
 def _heading(summary: Summary) -> Text:

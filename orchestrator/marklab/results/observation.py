@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.results.parallelism import Parallelism
 from marklab.results.summary import RealTime
 from marklab.topology import Port
 from marklab.traffic.flows import FlowList
@@ -110,6 +111,9 @@ class Observation:
     # Samples of queue lengths: `node` (name), `port`, `packets` that waited, and the number of `looks` that found them.
     queue_samples: Columns | None = None
     real_time: RealTime | None = None
+    # Threads on which it ran.
+    threads: int = 1
+    parallelism: Parallelism | None = None
 
     def after(self, given_up: Sequence[str]) -> Observation:
         """The same observation, with the reasons why earlier ways of running it do not count."""

@@ -13,8 +13,9 @@ pub(super) struct Partition {
     lines: usize,
 }
 
-/// Lines of a shard in a large network, and the most shards there are without a thread for each. Both by measurement: each
-/// shard may have letters for each other one.
+/// Shards of each of several threads, lines of a shard in a large network, and the most shards there are without a thread
+/// for each. By measurement: each shard may have letters for each other one.
+const THREAD_SHARDS: usize = 4;
 const SHARD_LINES: usize = 100;
 const MOST_SHARDS: usize = 256;
 
@@ -65,10 +66,11 @@ impl Partition {
         self.groups.len().max(1)
     }
 
-    /// Number of shards for so many threads. In large networks a thread has several: what it serves at a time fits into the
-    /// cache then.
+    /// Number of shards for so many threads. Each of several has some, so that one that is done can help another. In large
+    /// networks there are more: what a thread serves at a time fits into the cache then.
     pub(super) fn shards(&self, threads: usize) -> usize {
-        (self.lines / SHARD_LINES).min(MOST_SHARDS).max(threads).min(self.parts())
+        let shared = if threads == 1 { 1 } else { threads * THREAD_SHARDS };
+        (self.lines / SHARD_LINES).max(shared).min(MOST_SHARDS).max(threads).min(self.parts())
     }
 
     /// Weight of each node: frames that it has sent so far, or its lines if there are none.

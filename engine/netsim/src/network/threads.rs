@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The run: shards in threads, window by window. A thread serves its shards one after the other.
+//! The run: shards in threads, window by window. A thread serves its own shards one after the other, and then those that
+//! others have not come to.
 //!
 //! All threads handle the events of a window, which is as long as the lookahead: what a node does in it can concern nodes
 //! of other groups only after it. Then they exchange the events for each other's nodes. There is one barrier per window,
 //! and no lock is ever waited for.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use marklab_units::{Duration, Time};
@@ -14,6 +16,7 @@ use marklab_units::{Duration, Time};
 use super::env::{Env, Event, Shared, Tally};
 use super::outbox::Outbox;
 use super::outcome::Ended;
+use super::parallelism::{Meter, Parallelism};
 use super::partition::Partition;
 use super::shard::{Node, Shard};
 use super::{Network, Outcome, Progress, RunError};
@@ -50,10 +53,37 @@ impl Network {
     ///
     /// Those of [`Network::run`].
     pub fn run_on(self, progress: &Progress, threads: usize) -> Result<Outcome, RunError> {
+        self.run_measured(progress, threads, None)
+    }
+
+    /// [`Network::run`], which also measures how many threads the run could keep busy: each of the numbers in `threads`.
+    /// `clock` gives a time in ns.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Network::run`].
+    pub fn measure(
+        self,
+        progress: &Progress,
+        threads: &[usize],
+        clock: fn() -> u64,
+    ) -> Result<(Outcome, Parallelism), RunError> {
+        let mut meter = Meter::new(clock, threads);
+        let outcome = self.run_measured(progress, 1, Some(&mut meter))?;
+        Ok((outcome, meter.measured))
+    }
+
+    fn run_measured(
+        self,
+        progress: &Progress,
+        threads: usize,
+        mut meter: Option<&mut Meter>,
+    ) -> Result<Outcome, RunError> {
         let Network { shared, mut nodes, mut events, lines, traces, stop, trace_flows_ns, sampled } = self;
         let partition = Partition::new(&shared, &lines, nodes.len());
         let threads = threads.clamp(1, partition.parts());
-        let count = partition.shards(threads);
+        progress.threads.store(threads as u64, Ordering::Relaxed);
+        let count = partition.shards(meter.as_ref().map_or(threads, |meter| meter.threads()));
         let windows = if count == 1 { u64::MAX } else { FIRST_WINDOWS };
         let mut run = Run { shared: &shared, progress, stop, windows };
         let mut tally = Tally::new(&shared, trace_flows_ns);
@@ -63,7 +93,8 @@ impl Network {
             let weights = partition.weights(&nodes);
             let shards = Arc::new(partition.cut(&weights, count));
             let shards = split(&shared, trace_flows_ns, nodes, events, &shards, count);
-            let (shards, ended) = run.windows(shards, threads, tally.finished, tally.last_finish);
+            let (shards, ended) =
+                run.windows(shards, threads, (tally.finished, tally.last_finish), meter.as_deref_mut());
             (nodes, events) = (Vec::new(), Vec::new());
             for shard in shards {
                 handled += shard.handled;
@@ -95,6 +126,11 @@ impl Network {
     }
 }
 
+/// Which shards are a thread's own, of so many.
+pub(super) fn own_shards(thread: usize, threads: usize, shards: usize) -> Range<usize> {
+    thread * shards / threads..(thread + 1) * shards / threads
+}
+
 /// What all threads of a run know.
 struct Run<'a> {
     shared: &'a Arc<Shared>,
@@ -117,30 +153,64 @@ struct Said {
 /// Events of a shard for each shard.
 type Letters = Vec<Mutex<Vec<(Time, Event)>>>;
 
-/// Where shards meet. What belongs to windows of even numbers and of odd numbers is kept apart: a shard may already write
-/// for the next window while others still read for this one.
-struct Meeting {
-    said: [Vec<Said>; 2],
+/// What belongs to a window.
+struct Table {
+    /// By shard, before the window.
+    said: Vec<Said>,
     /// Events from each shard for each other one.
-    letters: [Vec<Letters>; 2],
+    letters: Vec<Letters>,
     /// Whether there are any, by the shard that they are for, and then by the one that they are from.
-    written: [Vec<AtomicBool>; 2],
+    written: Vec<AtomicBool>,
+    /// For each thread, how many of its own shards have been taken, by itself or by others.
+    taken: Vec<AtomicUsize>,
+    cancelled: AtomicBool,
+}
+
+impl Table {
+    fn new(shards: usize, threads: usize) -> Table {
+        Table {
+            said: (0..shards).map(|_| Said::default()).collect(),
+            letters: (0..shards).map(|_| (0..shards).map(|_| Mutex::default()).collect()).collect(),
+            written: (0..shards * shards).map(|_| AtomicBool::new(false)).collect(),
+            taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+}
+
+/// Where shards meet. Windows of even and of odd numbers have a table each: in a window, shards read what was said before
+/// it, and already write for the next one.
+struct Meeting {
+    shards: Vec<Mutex<Shard>>,
+    tables: [Table; 2],
     barrier: Barrier,
-    cancelled: [AtomicBool; 2],
+    threads: usize,
 }
 
 impl Meeting {
-    fn new(shards: usize, threads: usize) -> Meeting {
-        let said = || (0..shards).map(|_| Said::default()).collect();
-        let letters = || (0..shards).map(|_| (0..shards).map(|_| Mutex::default()).collect()).collect();
-        let written = || (0..shards * shards).map(|_| AtomicBool::new(false)).collect();
+    fn new(shards: Vec<Shard>, threads: usize) -> Meeting {
+        let table = || Table::new(shards.len(), threads);
         Meeting {
-            said: [said(), said()],
-            letters: [letters(), letters()],
-            written: [written(), written()],
+            tables: [table(), table()],
             barrier: Barrier::new(threads as u64),
-            cancelled: Default::default(),
+            threads,
+            shards: shards.into_iter().map(Mutex::new).collect(),
         }
+    }
+
+    fn table(&self, window: u64) -> &Table {
+        &self.tables[(window % 2) as usize]
+    }
+
+    /// The next shard of a window for a thread: one of its own, so that it finds much of it in its cache, or else one that
+    /// another thread has not come to.
+    fn take(&self, window: u64, thread: usize) -> Option<usize> {
+        let taken = &self.table(window).taken;
+        (thread..self.threads).chain(0..thread).find_map(|owner| {
+            let mut own = own_shards(owner, self.threads, self.shards.len());
+            let seen = taken[owner].load(Ordering::Relaxed);
+            (seen < own.len()).then(|| own.nth(taken[owner].fetch_add(1, Ordering::Relaxed))).flatten()
+        })
     }
 }
 
@@ -149,51 +219,50 @@ impl Run<'_> {
     /// run has ended: if so, with the time that its end was set to, if it was.
     fn windows(
         &self,
-        mut shards: Vec<Shard>,
+        shards: Vec<Shard>,
         threads: usize,
-        finished: usize,
-        last: Time,
+        (finished, last): (usize, Time),
+        meter: Option<&mut Meter>,
     ) -> (Vec<Shard>, Option<Option<Time>>) {
-        let meeting = Meeting::new(shards.len(), threads);
+        let mut meeting = Meeting::new(shards, threads);
         let before = (finished as u64, last);
-        // Shards of about the same weight: each thread gets as many, up to one.
-        let mut parts = Vec::with_capacity(threads);
-        for thread in (0..threads).rev() {
-            let first = thread * shards.len() / (thread + 1);
-            parts.push((first, shards.split_off(first)));
+        for number in 0..meeting.shards.len() {
+            speak(&meeting, 0, number, &mut locked(&meeting.shards[number]));
         }
-        let (first, mut own) = parts.pop().expect("there is at least one thread");
-        let (ended, others) = thread::scope(|scope| {
-            let others: Vec<_> = parts
-                .into_iter()
-                .map(|(first, mut shards)| {
-                    let meeting = &meeting;
+        let ended = thread::scope(|scope| {
+            let meeting = &meeting;
+            let others: Vec<_> = (1..threads)
+                .map(|number| {
                     scope.spawn(move || {
-                        self.thread(meeting, first, &mut shards, before);
+                        self.thread(meeting, number, before, None);
                         if let Some(clock) = self.progress.clock {
                             self.progress.other_threads_ns.fetch_add(clock(), Ordering::Relaxed);
                         }
-                        shards
                     })
                 })
                 .collect();
-            let ended = self.thread(&meeting, first, &mut own, before);
-            let joined: Vec<_> = others.into_iter().map(thread::ScopedJoinHandle::join).collect();
-            (ended, joined)
+            let ended = self.thread(meeting, 0, before, meter);
+            for other in others {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+            ended
         });
-        for other in others {
-            own.extend(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        if ended.is_none() {
+            for number in 0..meeting.shards.len() {
+                receive(&meeting, self.windows, number, &mut locked(&meeting.shards[number]));
+            }
         }
-        (own, ended)
+        let shards = std::mem::take(&mut meeting.shards).into_iter();
+        (shards.map(|shard| shard.into_inner().unwrap_or_else(PoisonError::into_inner)).collect(), ended)
     }
 
-    /// A thread's part in [`Run::windows`]: shards from the number `first` on.
+    /// A thread's part in [`Run::windows`].
     fn thread(
         &self,
         meeting: &Meeting,
-        first: usize,
-        shards: &mut [Shard],
+        number: usize,
         (before, last_before): (u64, Time),
+        mut meter: Option<&mut Meter>,
     ) -> Option<Option<Time>> {
         let _guard = meeting.barrier.guard();
         let lookahead = self.shared.plan.lookahead().window;
@@ -202,18 +271,10 @@ impl Run<'_> {
         let mut limit = self.stop + INSTANT;
         let mut end = None;
         for window in 0..self.windows {
-            let parity = (window % 2) as usize;
-            let said = &meeting.said[parity];
-            for (number, shard) in shards.iter_mut().enumerate() {
-                speak(meeting, parity, first + number, shard);
-            }
-            if first == 0 {
-                meeting.cancelled[parity].store(self.progress.cancel.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
             meeting.barrier.wait(window);
-            for (number, shard) in shards.iter_mut().enumerate() {
-                receive(meeting, parity, first + number, shard);
-            }
+            let Table { said, cancelled, .. } = meeting.table(window);
+            let next_table = meeting.table(window + 1);
+            next_table.taken[number].store(0, Ordering::Relaxed);
             let finished = before + said.iter().map(|said| said.finished.load(Ordering::Relaxed)).sum::<u64>();
             if end.is_none() && finished == flows {
                 let last = said.iter().map(|said| said.last_finish.load(Ordering::Relaxed)).max().unwrap_or(0);
@@ -224,13 +285,13 @@ impl Run<'_> {
                 }
             }
             let next = said.iter().map(|said| said.next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
-            if first == 0 {
+            if number == 0 {
                 self.progress.finished.store(finished, Ordering::Relaxed);
                 self.progress.now_ns.store(next.min(limit.nanos()), Ordering::Relaxed);
+                next_table.cancelled.store(self.progress.cancel.load(Ordering::Relaxed), Ordering::Relaxed);
             }
             let failed = said.iter().any(|said| said.failed.load(Ordering::Relaxed));
-            let cancelled = meeting.cancelled[parity].load(Ordering::Relaxed);
-            if next >= limit.nanos() || failed || cancelled {
+            if next >= limit.nanos() || failed || cancelled.load(Ordering::Relaxed) {
                 return Some(end);
             }
             // A single shard needs no windows, but has to know when the last flow ends.
@@ -238,8 +299,21 @@ impl Run<'_> {
                 (1, None) => (limit, flows as usize),
                 _ => ((Time::from_nanos(next) + lookahead.max(INSTANT)).min(limit), usize::MAX),
             };
-            for shard in &mut *shards {
-                while shard.run(until, PROGRESS_EVENTS, last) && !self.is_over(first == 0, before, shard) {}
+            if let Some(meter) = &mut meter {
+                meter.begin(said.len());
+            }
+            while let Some(place) = meeting.take(window, number) {
+                let shard = &mut *locked(&meeting.shards[place]);
+                let handled = shard.handled;
+                receive(meeting, window, place, shard);
+                while shard.run(until, PROGRESS_EVENTS, last) && !self.is_over(number == 0, before, shard) {}
+                speak(meeting, window + 1, place, shard);
+                if let Some(meter) = &mut meter {
+                    meter.add(place, shard.handled - handled);
+                }
+            }
+            if let Some(meter) = &mut meter {
+                meter.end_window();
             }
         }
         None
@@ -256,33 +330,40 @@ impl Run<'_> {
     }
 }
 
-/// Says what others need to know of a shard, and hands over events for their nodes.
-fn speak(meeting: &Meeting, parity: usize, own: usize, shard: &mut Shard) {
+/// What a lock protects. Nobody ever waits for it: a shard is served by one thread at a time, and a letter is written before
+/// a barrier and read after it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says before a window what others need to know of a shard, and hands over events for their nodes.
+fn speak(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
+    let table = meeting.table(window);
     let next = shard.env.events.next_time();
     let earliest = shard.env.outbox.as_mut().and_then(|outbox| outbox.earliest.take());
-    let said = &meeting.said[parity][own];
+    let said = &table.said[own];
     let next = [next, earliest].into_iter().flatten().min().unwrap_or(NEVER);
     said.next.store(next.nanos(), Ordering::Relaxed);
     said.finished.store(shard.env.tally.finished as u64, Ordering::Relaxed);
     said.last_finish.store(shard.env.tally.last_finish.nanos(), Ordering::Relaxed);
     said.failed.store(shard.env.tally.failure.is_some(), Ordering::Relaxed);
     let letters = shard.env.outbox.iter_mut().flat_map(|outbox| &mut outbox.letters);
-    for (to, (letters, place)) in letters.zip(&meeting.letters[parity][own]).enumerate() {
+    for (to, (letters, place)) in letters.zip(&table.letters[own]).enumerate() {
         if !letters.is_empty() {
-            std::mem::swap(&mut *place.lock().unwrap_or_else(PoisonError::into_inner), letters);
-            meeting.written[parity][to * meeting.said[parity].len() + own].store(true, Ordering::Relaxed);
+            std::mem::swap(&mut *locked(place), letters);
+            table.written[to * meeting.shards.len() + own].store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// Takes the events that other shards have for a shard.
-fn receive(meeting: &Meeting, parity: usize, own: usize, shard: &mut Shard) {
-    let count = meeting.said[parity].len();
-    let written = &meeting.written[parity][own * count..][..count];
+/// Takes the events that other shards have for a shard in a window.
+fn receive(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
+    let table = meeting.table(window);
+    let count = meeting.shards.len();
+    let written = &table.written[own * count..][..count];
     for (from, written) in written.iter().enumerate().filter(|(_, written)| written.load(Ordering::Relaxed)) {
         written.store(false, Ordering::Relaxed);
-        let place = &meeting.letters[parity][from][own];
-        for (time, event) in place.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for (time, event) in locked(&table.letters[from][own]).drain(..) {
             shard.env.events.push(time, event);
         }
     }
