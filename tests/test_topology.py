@@ -209,6 +209,30 @@ def test_the_long_flow_of_the_parking_lot_meets_each_short_one_once() -> None:
     assert {line.rate_bps for line in graph.lines} == {RATE}
 
 
+TIERS = {"e": "edge", "a": "aggregation", "t3-": "tier 3", "c": "core", "l": "leaf", "p": "spine", "h": "host"}
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [LeafSpine(leaves=3, spines=2, hosts=2), FatTree(tiers=2), FatTree(radix=4), FatTree(tiers=4, radix=2)],
+)
+@pytest.mark.parametrize("nics", [False, True])
+def test_tiers_have_the_words_of_their_topology(topology: LeafSpine | FatTree, nics: bool) -> None:
+    network = build(topology.model_copy(update={"marking_nics": nics}), RATE, 80_000)
+    graph = network.graph
+    for name, tier in zip(graph.names, graph.tiers.tolist(), strict=True):
+        assert network.tier_name(tier) == ("NIC" if name.endswith("-nic") else TIERS[name.rstrip("0123456789")])
+
+
+def test_tiers_are_links_to_the_nearest_host() -> None:
+    inner = [*DUMBBELL["links"][:-1], ["left", "far"], ["far", "right"], ["far", "farther"], ["lost", "lonely"]]
+    network = links(switches=["left", "right", "far", "farther", "lost", "lonely"], links=inner)
+    assert network.graph.tiers.tolist() == [0, 0, 0, 0, 1, 1, 2, 3, -1, -1]
+    assert [network.tier_name(tier) for tier in range(3)] == ["host", "tier 1", "tier 2"]
+    pair = build(parse_topology({"hosts": ["a", "b"], "links": [["a", "b"]]}), RATE, 80_000)
+    assert pair.graph.tiers.tolist() == [0, 0]
+
+
 def test_any_pattern_leaves_part_of_the_flows_in_their_leaf() -> None:
     network = build(LeafSpine(leaves=4, spines=2, hosts=2, pattern="any"), RATE, 80_000)
     assert network.bottleneck_share == pytest.approx(6 / 7)

@@ -34,6 +34,13 @@ class Network:
     bottleneck: tuple[Line, ...]
     # Mean number of the bottleneck's lines that a flow passes, where a builder knows it.
     known_share: float | None = None
+    # What the switches of a tier are called, from tier 1 on, where a builder has words for them.
+    tier_names: tuple[str, ...] = ()
+
+    def tier_name(self, tier: int) -> str:
+        """What the nodes of a tier are called. Hosts are tier 0."""
+        names = ("host", *self.tier_names)
+        return names[tier] if tier < len(names) else f"tier {tier}"
 
     @cached_property
     def bottleneck_share(self) -> float:
@@ -110,7 +117,7 @@ def _with_marking_nics(network: Network) -> Network:
     wider = Graph(graph.hosts, (*graph.switches, *(f"{host}-nic" for host in graph.hosts)), tuple(links))
     sources = {line.source for line in network.bottleneck}
     bottleneck = tuple(line for line in wider.lines if line.source in sources)
-    return Network(wider, network.pairs, bottleneck, network.known_share)
+    return Network(wider, network.pairs, bottleneck, network.known_share, ("NIC", *network.tier_names))
 
 
 def _delay(base_rtt_ns: int, hops: int) -> int:
@@ -124,7 +131,7 @@ def _incast(topology: Incast, rate_bps: int, base_rtt_ns: int) -> Network:
     links = tuple(Link(Port(host, 0), Port(switch, host), rate_bps, delay) for host in range(hosts))
     graph = Graph(tuple(f"h{host}" for host in range(hosts)), ("s0",), links)
     pairs = Pairs.between(list(range(topology.senders)), [hosts - 1])
-    return Network(graph, pairs, (links[-1].lines()[1],), 1.0)
+    return Network(graph, pairs, (links[-1].lines()[1],), 1.0, ("switch",))
 
 
 def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network:
@@ -145,7 +152,7 @@ def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network
     graph = Graph(tuple(f"h{host}" for host in range(hosts)), tuple(switches), tuple(down + up))
     pairs = Pairs.among(hosts, hosts, 1 if topology.pattern == "any" else per_leaf)
     leaving = hosts * (hosts - per_leaf) / len(pairs)
-    return Network(graph, pairs, tuple(link.lines()[0] for link in up), leaving)
+    return Network(graph, pairs, tuple(link.lines()[0] for link in up), leaving, ("leaf", "spine"))
 
 
 def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
@@ -184,7 +191,8 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
         bottleneck, share = [link.lines()[0] for link in up[: edges * half]], (peers - rack) / (peers - 1)
     else:
         bottleneck, share = [link.lines()[1] for link in down], 1.0
-    return Network(graph, pairs, tuple(bottleneck), share)
+    middle = ("aggregation", *(f"tier {tier}" for tier in range(3, topology.tiers)))[: topology.tiers - 2]
+    return Network(graph, pairs, tuple(bottleneck), share, ("edge", *middle, "core"))
 
 
 def _cables(topology: FatTree, tier: int) -> Iterator[tuple[Port, Port]]:

@@ -112,6 +112,17 @@ class Graph:
         return tuple(self.lines_from[host][0].target.node for host in range(len(self.hosts)))
 
     @cached_property
+    def tiers(self) -> NDArray[np.int64]:
+        """Number of links from each node to the nearest host: 0 for hosts, -1 for switches that no host reaches."""
+        distances = self._found.distances
+        far = np.iinfo(distances.dtype).max
+        nearest = np.where(distances < 0, far, distances).min(axis=0).astype(np.int64)
+        tiers = np.zeros(len(self.names), dtype=np.int64)
+        tiers[list(self._number)] = np.where(nearest == far, -1, nearest + 1)
+        tiers[: len(self.hosts)] = 0
+        return tiers
+
+    @cached_property
     def racks(self) -> tuple[tuple[int, int, int], ...]:
         """Hosts in a row at the same node: the node, the first host and the last."""
         groups = itertools.groupby(range(len(self.hosts)), key=self._edge.__getitem__)
