@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from marklab.metrics.histograms import of_histogram, sampled_queues
 from marklab.metrics.pauses import pauses
 from marklab.metrics.sharing import FEW_FLOWS, classification, convergence
+from marklab.metrics.utilisation import of_all_lines, of_bottleneck
 from marklab.metrics.window_means import window_means
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.prepare.ideal import full_frame_ns, ideal_ns
@@ -79,7 +80,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         windows=window_means(experiment, seen),
         convergence=convergence(experiment, seen),
         classification=classification(experiment, seen),
-        utilisation=_utilisation(experiment, seen),
+        utilisation=of_bottleneck(experiment, seen),
+        line_use=of_all_lines(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
         engine_cpu_s=round(seen.cpu_s, 6),
@@ -192,19 +194,3 @@ def _sharing(seen: Observation) -> Sharing | None:
     delivered = {dscp: float(seen.per_flow["delivered_bytes"][seen.flows.dscp == dscp].sum()) for dscp in services}
     goodput = {dscp: 8 * delivered[dscp] / duration_s if duration_s else 0.0 for dscp in services}
     return Sharing(goodput_bps=goodput, jain=jain(list(goodput.values())))
-
-
-def _utilisation(experiment: Experiment, seen: Observation) -> float:
-    """Fraction of time that the bottleneck's lines were busy, as the mean over the lines.
-
-    The time ends when the last flow starts, as traffic then runs out. If `until` ends the run, it is the whole run.
-    """
-    network = experiment.network
-    names = network.graph.names
-    wanted = {(names[line.source.node], line.source.port) for line in network.bottleneck}
-    ended = experiment.spec.until_ns is not None
-    column = "busy_ns" if ended else "busy_during_arrivals_ns"
-    end = seen.report["end_ns" if ended else "arrivals_end_ns"]
-    busy = [line[column] for line in seen.report["lines"] if tuple(line["from"]) in wanted]
-    # The frame that is being sent at the end counts as a whole.
-    return min(1.0, sum(busy) / len(busy) / end) if end else 0.0

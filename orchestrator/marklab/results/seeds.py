@@ -9,6 +9,8 @@ from typing import Any
 
 from marklab.results.summary import (
     ALL_STATISTICS,
+    MOST_BUSIEST,
+    BusyLine,
     Change,
     Classification,
     Confidence,
@@ -17,6 +19,7 @@ from marklab.results.summary import (
     Estimate,
     Estimates,
     FlowShare,
+    LineUse,
     Marks,
     Pauses,
     PortPauses,
@@ -30,6 +33,7 @@ from marklab.results.summary import (
     SeedResult,
     Sharing,
     Summary,
+    TierUse,
     WindowMeans,
 )
 from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interval
@@ -84,6 +88,7 @@ def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: S
         convergence=_mean_convergence(seeds),
         classification=_all_classified(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
+        line_use=_mean_line_use([seed.line_use for seed in seeds if seed.line_use is not None]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),
         engine_cpu_s=round(sum(seed.engine_cpu_s for seed in seeds), 6),
@@ -228,6 +233,24 @@ def _all_classified(seeds: Sequence[SeedResult]) -> Classification | None:
     there = [seed.classification for seed in seeds if seed.classification is not None]
     counts = _sums(found.model_dump(exclude={"accuracy", "recall"}) for found in there)
     return Classification.of(**counts) if there else None
+
+
+def _mean_line_use(seeds: Sequence[LineUse]) -> LineUse | None:
+    """Means over the seeds, and the lines that were busiest in one of them."""
+    if not seeds:
+        return None
+    tiers = {
+        direction: TierUse(
+            lines=first.lines,
+            mean=mean([seed.tiers[direction].mean for seed in seeds]),
+            max=mean([seed.tiers[direction].max for seed in seeds]),
+        )
+        for direction, first in seeds[0].tiers.items()
+    }
+    busiest: dict[str, BusyLine] = {}
+    for found in sorted((found for seed in seeds for found in seed.busiest), key=lambda found: -found.utilisation):
+        busiest.setdefault(found.line, found)
+    return LineUse(tiers=tiers, busiest=tuple(busiest.values())[:MOST_BUSIEST])
 
 
 def all_pauses(seeds: Sequence[Pauses]) -> Pauses | None:

@@ -280,6 +280,37 @@ class Priority(Model):
     marked: int
 
 
+class TierUse(Model):
+    """Utilisation of the lines from one tier to another: their number, the mean over them, and the largest."""
+
+    lines: int
+    mean: float
+    max: float
+
+
+class BusyLine(Model):
+    """A line by its ends, as `l0:8 -> p1`, and its utilisation in a seed. Hosts have one port, which is left out."""
+
+    line: str
+    utilisation: float
+    seed: int
+
+
+class LineUse(Model):
+    """Utilisation of all lines of a network of several switches, over the same time as that of the bottleneck.
+
+    `tiers` has a key for each direction, as `leaf -> spine`. `busiest` has the lines with the highest utilisation in
+    any seed, the highest first; lines without traffic are left out.
+    """
+
+    tiers: dict[str, TierUse]
+    busiest: tuple[BusyLine, ...]
+
+
+# Most lines of `LineUse.busiest`.
+MOST_BUSIEST = 5
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -316,6 +347,8 @@ class SeedResult(Model):
     convergence: dict[str, Change] = Field(default_factory=dict)
     classification: Classification | None = None
     utilisation: float
+    # None with one switch, and on real hosts.
+    line_use: LineUse | None = None
     link_transmissions: int
     events: int
     engine_cpu_s: float
@@ -350,6 +383,8 @@ class SchemeResult(Model):
     convergence: dict[str, Change] = Field(default_factory=dict)
     classification: Classification | None = None
     utilisation: float
+    # None with one switch, and on real hosts.
+    line_use: LineUse | None = None
     link_transmissions: int
     events: int
     engine_cpu_s: float
