@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 import math
 from collections.abc import Sequence
 
 import pytest
+from rich.console import Console
 
+from collections_of_runs import collection_of, run_with_curves
 from marklab.metrics.utilisation import of_all_lines
 from marklab.prepare.experiment import Experiment
+from marklab.report.page import report_page
+from marklab.report.terminal import print_run
+from marklab.results.collection import Point
 from marklab.results.observation import Observation
 from marklab.results.seeds import scheme_result
 from marklab.results.summary import BusyLine, LineUse, Summary, TierUse, read_summary
@@ -123,3 +129,43 @@ def test_it_is_in_the_summary_and_not_in_older_ones() -> None:
     assert old.main.model_copy(update={"line_use": summary.main.line_use, "seeds": ()}) == summary.main.model_copy(
         update={"seeds": ()}
     )
+
+
+def printed(summary: Summary, width: int) -> str:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    print_run(summary, console)
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_terminal_shows_it_with_several_switches(width: int) -> None:
+    _, _, summary = leaf_spine()
+    text = printed(summary, width)
+    assert all(len(line) <= width for line in text.splitlines())
+    rows = text[text.index("utilisation: mean max") :].splitlines()[1:5]
+    assert summary.main.line_use is not None
+    for row, (direction, found) in zip(rows, summary.main.line_use.tiers.items(), strict=True):
+        assert row.startswith(f"  {direction} ")
+        assert f" {found.mean:.1%} {found.max:.1%} " in row
+    first = summary.main.line_use.busiest[0]
+    assert f"ecn-sharp, busiest lines: {first.line.replace(' -> ', '→')} {first.utilisation:.0%}, " in text
+    alone = printed(small()[2], width)
+    assert "utilisation: mean max" not in alone
+    assert "busiest lines" not in alone
+
+
+def test_the_page_shows_it_for_a_run_with_several_switches() -> None:
+    settings = {"topology": "leaf-spine:leaves=3,spines=2,hosts=2", "flows": 60, "seeds": 1}
+    summary, curves = run_with_curves(**settings)
+    points = tuple(Point({"load": load}, summary, curves) for load in (0.5, 0.8))
+    html = report_page(collection_of(points[:1], "run"))
+    assert summary.main.line_use is not None
+    first = summary.main.line_use.busiest[0]
+    assert '<h2 id="lines">Utilisation of lines</h2>' in html
+    assert html.count("leaf -&gt; spine</th>") == 2, "also among all numbers"
+    assert f"{first.line.replace('>', '&gt;')} {first.utilisation:.1%} seed {first.seed}" in html
+    assert 'id="lines"' not in report_page(collection_of(points, "sweep"))
+    old = summary.model_copy(
+        update={"schemes": {label: it.model_copy(update={"line_use": None}) for label, it in summary.schemes.items()}}
+    )
+    assert 'id="lines"' not in report_page(collection_of((Point({}, old, curves),), "run"))

@@ -80,6 +80,7 @@ def _html(collection: Collection, claims: Claims | None, sections: Sequence[Sect
         facts=facts(collection),
         claims=claims or Claims(),
         key_numbers=key_numbers(grid),
+        line_use=_line_use(collection),
         all_numbers=_all_numbers(collection),
         doubts=_doubts(collection),
         sections=sections,
@@ -185,6 +186,22 @@ def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list
         (title, [(name, [str(cell(result)) for result in results]) for name, cell in rows])
         for title, rows in terminal.sections(summary)
     ]
+
+
+def _line_use(collection: Collection) -> list[tuple[str, list[str]]]:
+    """Utilisation by tier, and the busiest lines, only for a run of several switches."""
+    if len(collection.points) != 1:
+        return []
+    summary = collection.points[0].summary
+    results = list(summary.schemes.values())
+    tiers = [(name, [str(cell(it)) for it in results]) for _, rows in terminal.tiers(summary) for name, cell in rows]
+    busiest = [
+        "\n".join(f"{found.line} {found.utilisation:.1%} seed {found.seed}" for found in it.line_use.busiest)
+        if it.line_use
+        else ""
+        for it in results
+    ]
+    return [*tiers, ("busiest lines", busiest)] if tiers else []
 
 
 def _yaml(plain: Mapping[str, Any]) -> str:

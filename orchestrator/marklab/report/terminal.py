@@ -151,6 +151,7 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
         yield "queues, packets: mean p99 max", _sampled_queues(summary)
     paused = any(result.pauses for result in summary.schemes.values())
     per = (summary.spec.get("pfc") or {}).get("per", "port")
+    yield from tiers(summary)
     yield "network, all seeds", [*_network(), *(_pauses(per) if paused else [])]
 
 
@@ -280,6 +281,21 @@ def _sampled_queues(summary: Summary) -> Rows:
     return [(f"switches {kind}" if kind != ALL_PORTS else "all ports", cell(kind)) for kind in shown]
 
 
+def tiers(summary: Summary) -> Iterator[tuple[str, Rows]]:
+    """The section about the lines between tiers, if the run has several switches."""
+
+    def cell(direction: str) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            found = result.line_use.tiers.get(direction) if result.line_use else None
+            return f"{found.mean:.1%} {found.max:.1%}" if found else ""
+
+        return text
+
+    known = next((result.line_use.tiers for result in summary.schemes.values() if result.line_use), {})
+    if known:
+        yield "utilisation: mean max", [(direction, cell(direction)) for direction in known]
+
+
 def _network() -> Rows:
     return [
         (METRICS["unfinished"].title, lambda r: Text(f"{r.unfinished:,}", style="bold red" if r.unfinished else "")),
@@ -332,6 +348,10 @@ def _footnotes(summary: Summary) -> Group:
     for label, result in summary.schemes.items():
         values = ", ".join(f"{name} {value}" for name, value in result.parameters.items())
         lines.append(Text(f"{label}: {values or 'no parameters'}", style="dim"))
+    if summary.main.line_use:
+        found = summary.main.line_use.busiest
+        busiest = ", ".join(f"{each.line.replace(' -> ', '→')} {each.utilisation:.0%}" for each in found)
+        lines.append(Text(f"{summary.main.label}, busiest lines: {busiest}", style="dim"))
     lines.extend(Text(f"{label}: {text}", style="dim") for label, text in _real_time(summary))
     lines.extend(Text(f"! {warning}", style="bold yellow") for warning in summary.warnings)
     return Group(*lines)
