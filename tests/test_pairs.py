@@ -15,6 +15,7 @@ def check(pairs: Pairs, listed: list[tuple[int, int]]) -> None:
     assert list(pairs) == listed
     numbers = np.arange(len(listed))[::-3]
     assert pairs.take(numbers).tolist() == [list(listed[number]) for number in numbers]
+    assert pairs.senders.tolist() == sorted({source for source, _ in listed})
     assert pairs.receivers == sorted({target for _, target in listed})
     for target in pairs.receivers:
         assert pairs.senders_to(target) == [source for source, other in listed if other == target]

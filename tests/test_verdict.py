@@ -9,8 +9,10 @@ import pytest
 
 from marklab.metrics.summarise import summarise
 from marklab.paths import REPOSITORY
+from marklab.prepare.experiment import prepare
 from marklab.results.observation import Observation
 from marklab.results.summary import EcnInterference
+from marklab.spec.description import make_spec
 from runs import run, small
 
 
@@ -34,6 +36,59 @@ def test_few_flows_of_queries(senders: int, few: bool) -> None:
 
 def test_a_run_that_is_too_short_for_its_load() -> None:
     assert "too short to build it up" in warnings(topology="leaf-spine:leaves=8,spines=8,hosts=8")
+
+
+# 40 senders, each of which may have a flow that is added to the generated one.
+FORTY = "leaf-spine:leaves=2,spines=2,hosts=20"
+
+
+def few_flows(silent: int, **settings: object) -> str:
+    """Warnings of a run in which so many of the hosts have no flow."""
+    generated = {"flows": 1, "topology": FORTY, **settings}
+    (first,) = prepare(make_spec({"schemes": "tcn", "seeds": 1, **generated})).flow_lists[1].src.tolist()
+    others = [host for host in range(40) if host != first][silent:]
+    flows = [{"from": f"h{host}", "to": f"h{(host + 20) % 40}", "size": "1KB"} for host in others]
+    return "\n".join(run(schemes=["tcn"], seeds=1, baseline="none", added_flows=flows, **generated)[2].warnings)
+
+
+@pytest.mark.parametrize(("silent", "few"), [(0, False), (1, False), (2, False), (3, True)])
+def test_flows_that_are_too_few_for_the_hosts(silent: int, few: bool) -> None:
+    """Up to 5 % of the senders may have no flow."""
+    text = (
+        f"{silent} of the 40 hosts that may send have none of the {40 - silent} flows of seed 1, so chance decides "
+        "which lines are busy: take --flows 160 or more"
+    )
+    found = few_flows(silent)
+    assert (text in found) is few
+    assert ("hosts that may send" in found) is few
+
+
+def test_few_flows_of_other_kinds_are_no_surprise(tmp_path: Path) -> None:
+    """Those of a list, those that are added, and those of few senders."""
+    flows = tmp_path / "flows.csv"
+    flows.write_text("start_ns,src,dst,size_bytes\n0,0,20,1000\n")
+    added = [{"from": "h0", "to": "h20", "size": "1KB"}]
+    for settings in (
+        {"flow_list": str(flows), "topology": FORTY},
+        {"flows": 0, "added_flows": added, "topology": FORTY},
+        {"flows": 1, "topology": "incast:senders=19"},
+    ):
+        _, _, summary = run(**{"seeds": 1, "baseline": "none", **settings})
+        assert "few-flows" not in {doubt.kind for doubt in summary.main.doubts}
+    _, _, summary = run(flows=1, seeds=1, baseline="none", topology="incast:senders=20")
+    assert "few-flows" in {doubt.kind for doubt in summary.main.doubts}
+
+
+def test_the_seed_with_most_hosts_without_a_flow_is_named() -> None:
+    experiment, _, summary = run(flows=90, seeds=3, baseline="none", topology=FORTY)
+    silent = {seed: 40 - len(set(flows.src.tolist())) for seed, flows in experiment.flow_lists.items()}
+    (found,) = (doubt for doubt in summary.main.doubts if doubt.kind == "few-flows")
+    assert found.values["silent"] == max(silent.values()) > min(silent.values())
+    assert silent[int(found.values["seed"])] == found.values["silent"]
+
+
+def test_flows_that_the_end_cuts_off_are_missed_in_time() -> None:
+    assert "end the run later, after 160 flows or more" in warnings(topology=FORTY, until="5ms")
 
 
 def test_nothing_marked() -> None:

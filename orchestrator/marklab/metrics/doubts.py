@@ -28,6 +28,13 @@ _NEARLY_ALL = 0.99
 _FEW = 0.01
 
 
+# Fraction of the senders that may have no flow in a seed. Of fewer senders than `_SENDERS` a single one is more.
+_SILENT = 0.05
+_SENDERS = 20
+# Flows per sender that leave 2 % of them without a flow, which is e^-4; 3 would leave 5 %.
+_FLOWS_EACH = 4
+
+
 def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[Doubt]:
     """Reasons to doubt the numbers of a scheme."""
     yield from _of_marks(experiment, scheme, result)
@@ -40,6 +47,7 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     if scheme.program.jit_declined is not None:
         yield doubt("interpreted", why=scheme.program.jit_declined)
     yield from _of_length(experiment, result)
+    yield from _of_senders(experiment, result)
     yield from _of_percentiles(result)
     yield from _of_attempts(result)
     yield from _of_answers(result)
@@ -102,6 +110,30 @@ def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
     spec = experiment.spec
     if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.offered_load:
         yield doubt("idle", busy=result.utilisation, load=spec.offered_load)
+
+
+def _of_senders(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
+    """Doubt generated flows that are too few for the hosts. A web's flows are few sessions', whatever their number."""
+    spec, senders = experiment.spec, experiment.network.pairs.senders
+    if spec.flow_list is not None or not spec.flows or spec.sessions is not None or len(senders) < _SENDERS:
+        return
+    lists = {seed.seed: experiment.flow_lists[seed.seed] for seed in result.seeds}
+    silent = {seed: int(np.isin(senders, flows.src, invert=True).sum()) for seed, flows in lists.items()}
+    worst = max(silent, key=silent.__getitem__)
+    if silent[worst] > _SILENT * len(senders):
+        enough = _rounded_up(_FLOWS_EACH * len(senders))
+        remedy = f"take --flows {enough} or more"
+        if len(lists[worst]) < spec.flows:  # `until` has ended the run before the others began
+            remedy = f"end the run later, after {enough:,} flows or more"
+        yield doubt(
+            "few-flows", silent=silent[worst], senders=len(senders), flows=len(lists[worst]), seed=worst, remedy=remedy
+        )
+
+
+def _rounded_up(count: int) -> int:
+    """A number with two digits that is not smaller, and zeros."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // step) * step
 
 
 def _of_rates(experiment: Experiment) -> Iterator[Doubt]:

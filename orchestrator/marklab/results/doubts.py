@@ -58,6 +58,10 @@ WORDS = {
         "the bottleneck was busy {busy:.0%} of the time at a load of {load:.0%}: the run is too short to build it up, "
         "or the scheme leaves the line idle"
     ),
+    "few-flows": (
+        "{silent:,} of the {senders:,} hosts that may send have none of the {flows:,} flows of seed {seed}, so chance "
+        "decides which lines are busy: {remedy}"
+    ),
     "rate-beyond-line": (
         "flow {flow} has an application of {rate}b/s behind a line of {line}b/s, which carries {payload_gbps:.4g} Gb/s "
         "of payload: the rate limits nothing"

@@ -70,6 +70,11 @@ class Pairs:
         yield from map(tuple, self.take(np.arange(len(self))).tolist())
 
     @cached_property
+    def senders(self) -> Integers:
+        """Hosts that send to some host, in order."""
+        return np.unique(self.sources[np.diff(self._ends, prepend=0) > 0])
+
+    @cached_property
     def receivers(self) -> list[int]:
         """Hosts that some host sends to, in order."""
         # How many sources have each place in their range, by changes from place to place.
