@@ -15,7 +15,7 @@ pub(super) struct Partition {
 
 /// Shards of each of several threads, lines of a shard in a large network, and the most shards there are without a thread
 /// for each. By measurement: each shard may have letters for each other one.
-const THREAD_SHARDS: usize = 4;
+const THREAD_SHARDS: usize = 16;
 const SHARD_LINES: usize = 100;
 const MOST_SHARDS: usize = 256;
 
