@@ -14,7 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -311,12 +313,17 @@ def dask_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=20)
 
 
+def address_of(scheduler: subprocess.Popen[str]) -> str:
+    """The address that a scheduler prints at its start."""
+    assert scheduler.stderr is not None
+    return next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://127\S+", line)))
+
+
 @pytest.fixture
 def scheduler_address() -> Iterator[str]:
     """Address of a scheduler without workers."""
     with dask_process("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard") as scheduler:
-        assert scheduler.stderr is not None
-        yield next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://127\S+", line)))
+        yield address_of(scheduler)
 
 
 def test_a_scheduler_without_workers_is_named(
@@ -341,6 +348,38 @@ def test_a_scheduler_with_two_workers(cli: Cli, tmp_path: Path, small: Collectio
     metrics = ["point", "scheme", "seed", "short.mean", "short.p99", "marks", "key"]
     ours, theirs = (pl.read_parquet(each / "cells" / "*.parquet").select(metrics) for each in (folder, small.folder))
     assert ours.equals(theirs)
+
+
+def test_a_scheduler_that_ends_is_named(cli: Cli, tmp_path: Path) -> None:
+    """The sweep ends with it, and says nothing else."""
+    listens = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    with ExitStack() as stack:
+        scheduler = stack.enter_context(dask_process("scheduler", *listens))
+        address = address_of(scheduler)
+        joins = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path))
+        stack.enter_context(dask_process("worker", address, *joins))
+        out = tmp_path / "out"
+        sweep = started(out, *LONG, "--scheduler", address)
+        until(lambda: sweep.poll() is not None or len(list(out.glob("*/cells/0*.parquet"))) >= 2)
+        scheduler.kill()
+        _, err = sweep.communicate(timeout=30)
+    said = [line for line in err.splitlines() if not line.startswith("sweep: ")]
+    assert sweep.returncode == 2
+    assert said == [
+        f"error: the scheduler at {address} has ended, was restarted, or cannot be reached any more",
+        "  try: start the scheduler and its workers again, and repeat the command: finished cells are kept",
+    ]
+
+
+def test_a_worker_without_the_lab_is_named() -> None:
+    """By the answer of a worker whose Python has no such package."""
+    found = {"workers": {"tcp://10.0.0.1:1": {"packages": {"marklab": "0.1.0"}},
+                         "tcp://10.0.0.2:2": {"packages": {"marklab": None}}}}  # fmt: skip
+    client = mock.Mock()
+    client.get_versions.return_value = found
+    with pytest.raises(BadInput, match=r"the worker at tcp://10\.0\.0\.2:2 runs a Python without the lab") as error:
+        cluster._require_lab(client)
+    assert "`.venv/bin/dask worker`" in str(error.value.remedy)
 
 
 def test_a_baseline_that_is_the_same_run_at_several_points_is_at_each(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def attempt(task: dict[str, Any]) -> Outcome | Failure:
 def completed(tasks: Sequence[dict[str, Any]], workers: Workers, work: Work = attempt) -> Generator[Event | None]:
     """Run tasks, and yield the result of each as it ends, and None regularly. Closing the generator ends all tasks.
 
-    Raises BadInput if no scheduler answers, and RunFailed if it has lost all its workers.
+    Raises BadInput if no scheduler answers or a worker lacks the lab, and RunFailed if the scheduler is lost or has
+    lost all its workers.
     """
     # As in `runs.run_cells`, this thread takes no lock that another thread needs, as a signal may come at any time.
     events: SimpleQueue[Event | Exception] = SimpleQueue()
@@ -113,7 +114,7 @@ def _drive(
             sweep = uuid4().hex
             for number, task in enumerate(tasks):
                 future = client.submit(work, task, key=f"cell-{sweep}-{number}", pure=False, priority=-number)
-                future.add_done_callback(_Arrival(number, events))
+                future.add_done_callback(_Arrival(number, events, workers))
             _attend(client, workers, stop)
     except Exception as error:  # noqa: BLE001 - the calling thread raises it
         events.put(error)
@@ -126,7 +127,9 @@ def _attend(client: Client, workers: Workers, stop: SimpleQueue[None]) -> None:
         try:
             stop.get(timeout=_LOOK_S)
         except Empty:
-            deserted_s = 0 if client.scheduler_info(n_workers=-1)["workers"] else deserted_s + _LOOK_S
+            # Empty while the scheduler does not answer. That is an event of the cells.
+            info = client.scheduler_info(n_workers=-1)
+            deserted_s = 0 if info.get("workers", True) else deserted_s + _LOOK_S
             if deserted_s > _DESERTED_S:
                 raise RunFailed(
                     f"{workers.scheduler or 'the cluster'} has lost all its workers",
@@ -139,12 +142,17 @@ def _attend(client: Client, workers: Workers, stop: SimpleQueue[None]) -> None:
 class _Arrival:
     """Hands over the result of a future. It keeps the future alive until then, as Dask drops unreferenced futures."""
 
-    def __init__(self, number: int, events: SimpleQueue[Event | Exception]) -> None:
+    def __init__(self, number: int, events: SimpleQueue[Event | Exception], workers: Workers) -> None:
         self.number = number
         self.events = events
+        self.workers = workers
 
     def __call__(self, future: Future[Any]) -> None:
         if future.cancelled():
+            # Dask cancels all futures when it loses its scheduler. When the caller stops, nobody reads this.
+            lost = f"the scheduler at {self.workers.scheduler}" if self.workers.scheduler else "Dask's scheduler"
+            remedy = "start the scheduler and its workers again, and repeat the command: finished cells are kept"
+            self.events.put(RunFailed(f"{lost} has ended, was restarted, or cannot be reached any more", remedy))
             return
         try:
             self.events.put((self.number, future.result()))
@@ -157,7 +165,9 @@ class _Arrival:
 
 @contextmanager
 def _client(workers: Workers) -> Iterator[Client]:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # The second has a level of its own.
+    for logger in ("distributed", "distributed.client"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
     with dask.config.set(_SETTINGS):
         if workers.scheduler is not None:
             with _remote(workers.scheduler) as client:
@@ -194,7 +204,20 @@ def _remote(address: str) -> Iterator[Client]:
         except TimeoutError as error:
             remedy = f"dask worker {address} --nthreads 1"
             raise BadInput(f"the scheduler at {address} has no workers", remedy) from error
+        _require_lab(client)
         yield client
+
+
+def _require_lab(client: Client) -> None:
+    """Raise BadInput if a worker lacks the lab. Dask would end it at its first cell, and not say why."""
+    found: Any = client.get_versions(packages=["marklab"])
+    without = [address for address, versions in found["workers"].items() if versions["packages"].get("marklab") is None]
+    if without:
+        more = f" and {len(without) - 1} others" if len(without) > 1 else ""
+        raise BadInput(
+            f"the worker at {without[0]}{more} runs a Python without the lab",
+            "start it with the tree's `.venv/bin/dask worker`, or install the lab's wheel for it",
+        )
 
 
 @contextmanager
