@@ -27,6 +27,7 @@ from marklab.errors import BadInput, RunFailed
 from marklab.execution import progress
 from marklab.execution.progress import Cells
 from marklab.paths import REPOSITORY
+from marklab.prepare.versions import origin
 from marklab.report.sweep import print_sweep
 from marklab.results.archive import open_collection
 from marklab.results.collection import Collection
@@ -35,6 +36,7 @@ from marklab.sweeps.cluster import Failure, Workers, completed
 from marklab.sweeps.description import Sweep, read_sweep
 from marklab.sweeps.execute import run_sweep
 from marklab.sweeps.plan import plan_sweep
+from marklab.sweeps.work import Outcome
 from runs import run as run_here
 
 Cli = Callable[..., Finished]
@@ -380,6 +382,18 @@ def test_a_worker_without_the_lab_is_named() -> None:
     with pytest.raises(BadInput, match=r"the worker at tcp://10\.0\.0\.2:2 runs a Python without the lab") as error:
         cluster._require_lab(client)
     assert "`.venv/bin/dask worker`" in str(error.value.remedy)
+
+
+@pytest.mark.parametrize("what", ["commit", "Python files"])
+def test_a_worker_with_another_lab_fails_its_cells(what: str) -> None:
+    (cell, *_) = plan_sweep(Sweep({**SMALL, "flows": 20}, {})).cells
+    task = cell.task(keep_flows=False)
+    assert isinstance(cluster.attempt(task | {"origin": origin()}), Outcome)
+    # A lab that was copied without git.
+    assert isinstance(cluster.attempt(task | {"origin": {what: None}}), Outcome)
+    other = cluster.attempt(task | {"origin": {what: "other"}})
+    assert isinstance(other, Failure)
+    assert f"the worker has another lab than the sweep: {what} " in other.error
 
 
 def test_a_baseline_that_is_the_same_run_at_several_points_is_at_each(tmp_path: Path) -> None:

@@ -53,6 +53,22 @@ def code_digest() -> str:
 
 
 @functools.cache
+def origin() -> dict[str, str | None]:
+    """What the lab here is made of, as far as that is the same in equal trees on all machines.
+
+    The engine is known by the commit only, since it is built on each machine.
+    """
+    state = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        state.update(path.read_bytes())
+    checked_out = commit()
+    return {
+        "commit": checked_out.removesuffix("-dirty") if checked_out else None,
+        "Python files": state.hexdigest()[:16],
+    }
+
+
+@functools.cache
 def commit() -> str | None:
     """The commit that is checked out, marked if files differ from it; None where nothing tells.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from marklab.errors import Interrupted
 from marklab.execution.progress import Cells, OnCells
+from marklab.prepare.versions import origin
 from marklab.sweeps.cluster import Failure, Workers, completed
 from marklab.sweeps.dataset import Dataset, Job, written
 from marklab.sweeps.description import Sweep
@@ -46,6 +47,9 @@ def _run(job: Job, dataset: Dataset, finished: set[str], workers: Workers, on_ce
     if not cells:
         return Cells(len(job.plan.cells), done, failed, done)
     tasks = [cell.task(keep_flows=job.keep_flows) for _, cell in cells]
+    if workers.scheduler is not None:
+        # Its workers were started by somebody else, perhaps long ago or from other files.
+        tasks = [task | {"origin": origin()} for task in tasks]
     limit = job.plan.max_workers
     count = min(workers.count, limit or workers.count, max(1, len(tasks)))
     with closing(completed(tasks, Workers(count, workers.scheduler))) as events:

@@ -20,7 +20,7 @@ from marklab.metrics.cell import seed_result
 from marklab.metrics.doubts import doubts
 from marklab.metrics.summarise import parameters_of
 from marklab.prepare.experiment import Experiment, prepare
-from marklab.prepare.versions import lab_versions
+from marklab.prepare.versions import lab_versions, origin
 from marklab.results import traces
 from marklab.results.curves import Curves, curves_of
 from marklab.results.doubts import Doubt
@@ -55,6 +55,7 @@ def dask_setup(_worker: object) -> None:
 
 def run_cell(task: dict[str, Any]) -> Outcome:
     """Run a cell that was planned elsewhere."""
+    _require_origin(task.get("origin", {}))
     started = time.perf_counter()
     experiment = _ready(task)
     (scheme,) = experiment.schemes
@@ -75,6 +76,18 @@ def run_cell(task: dict[str, Any]) -> Outcome:
         versions=lab_versions(),
         wall_s=round(time.perf_counter() - started, 6),
     )
+
+
+def _require_origin(planned: dict[str, str | None]) -> None:
+    """Raise an error if the lab that this process has loaded is not the one that planned the cell."""
+    for what, wanted in planned.items():
+        found = origin()[what]
+        # A lab that was copied without git does not know its commit.
+        if None not in (wanted, found) and wanted != found:
+            raise RunFailed(
+                f"the worker has another lab than the sweep: {what} {found}, not {wanted}",
+                "check out the sweep's commit where the worker runs, `make setup`, and start the worker again",
+            )
 
 
 # Programs of the cells that this process has run, because compiling takes as long as a small cell.
