@@ -16,6 +16,7 @@ use marklab_units::Duration;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
@@ -160,7 +161,7 @@ pub(crate) fn simulate<'py>(
     config: &str,
     program: &Program,
     shared_entries: &str,
-    entries: Vec<String>,
+    entries: Vec<PyBackedStr>,
     flows: Flows<'_>,
     seed: u64,
     progress: &Progress,
@@ -169,10 +170,9 @@ pub(crate) fn simulate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let config: Config = serde_json::from_str(config).map_err(|error| refuse(format!("configuration: {error}")))?;
     let shared = entries::parse(shared_entries)?;
-    let own = entries.iter().map(|text| entries::parse(text)).collect::<PyResult<Vec<_>>>()?;
     let rows = flows.rows()?;
     config.check_switches().map_err(refuse)?;
-    let switches = build_switches(&config, program, &shared, &own, seed)?;
+    let switches = build_switches(&config, program, &shared, &entries, seed)?;
     let network = Network::new(&config, rows, switches).map_err(|error| match error {
         BuildError::Capture(_) => PyOSError::new_err(error.to_string()),
         BuildError::Config(_) => refuse(error),
@@ -219,7 +219,7 @@ fn build_switches(
     config: &Config,
     program: &Program,
     shared: &[Setting],
-    own: &[Vec<Setting>],
+    own: &[PyBackedStr],
     seed: u64,
 ) -> PyResult<Vec<NetSwitch>> {
     let described = config.nodes.iter().filter_map(|node| match node {
@@ -232,7 +232,8 @@ fn build_switches(
         let mut state = State::new(&program.program, &program.layout, stream).map_err(refuse)?;
         entries::install(&mut state, shared)?;
         if let Some(own) = own.get(number) {
-            entries::install(&mut state, own)?;
+            // Read where they are needed: the entries of 5,000 switches take gigabytes.
+            entries::install(&mut state, &entries::parse(own)?)?;
         }
         let port = queueing.port().map_err(|error| refuse(format!("ports of switch `{name}`: {error}")))?;
         let mut switch = Switch::with_pool(program.engine.clone(), state, vec![port; ports], queueing.pool());

@@ -437,7 +437,7 @@ def simulate(
     config: Mapping[str, Any],
     program: CompiledProgram,
     shared_entries: Sequence[Mapping[str, Any]],
-    entries: Sequence[Sequence[Mapping[str, Any]]],
+    entries: Sequence[str],
     flows: Mapping[str, NDArray[np.generic]],
     seed: int,
     watch: Watch,
@@ -446,6 +446,7 @@ def simulate(
 ) -> dict[str, Any]:
     """Run a network; gives the report as plain data and columns as arrays. They are the same for any number of threads.
 
+    `shared_entries` go into the tables of all switches, and each of `entries`, a JSON list of them, into those of one.
     With `measured`, it runs on one, and `parallelism` has what each of these numbers of threads would have to do.
     """
     with _explained():
@@ -453,7 +454,7 @@ def simulate(
             json.dumps(config),
             program,
             json.dumps(shared_entries),
-            [json.dumps(own) for own in entries],
+            entries,
             flows,
             seed,
             watch,

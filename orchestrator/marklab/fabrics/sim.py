@@ -73,7 +73,7 @@ class Sim:
             configuration(experiment, cell.scheme, int(flows.start_ns[-1]), traced, cell.captures),
             cell.scheme.program,
             cell.scheme.settings,
-            experiment.routes[cell.scheme.forwarding],
+            experiment.routes[cell.scheme.forwarding].as_json,
             flows.for_engine() | {"receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows))},
             cell.seed,
             watch,

@@ -47,7 +47,7 @@ def simulate(case: Case, transport: Transport, program: engine.CompiledProgram) 
             _configuration(network, transport, paths),
             program,
             network.entries(),
-            [[]],
+            ["[]"],
             _columns(network),
             1,
             engine.new_watch(),

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
 
 from marklab.catalog.description import Forwarding
 from marklab.catalog.scheme import Entry, PortEstimate
@@ -42,8 +47,12 @@ def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Ent
     groups: dict[_Way, int] = {}
     actions: dict[_Way, tuple[str, dict[str, int]]] = {}
     ranges: list[tuple[_Way, int, int]] = []
-    for (edge, first, last), number in zip(graph.racks, way_of_rack, strict=True):
-        if edge != node:
+    # Racks side by side with the same way, of which there are few: so this is fast with thousands of racks.
+    changes = np.flatnonzero(np.diff(way_of_rack, prepend=-2)).tolist()
+    for start, end in pairwise([*changes, len(way_of_rack)]):
+        number = int(way_of_rack[start])
+        first, last = graph.racks[start][1], graph.racks[end - 1][2]
+        if number >= 0:
             way = found[number]
             ranges.append((way, host_ip(first), host_ip(last)))
             if way not in actions:
@@ -64,6 +73,36 @@ def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Ent
             params = _forward(graph, lines[member // spread % len(lines)], names)
             entries.append({"table": names.ecmp_table, "match": match, "action": names.action, "params": params})
     return entries
+
+
+class Routes(Sequence[list[Entry]]):
+    """Forwarding entries of each switch, made when they are asked for: those of 5,000 switches take gigabytes."""
+
+    def __init__(self, graph: Graph, names: Forwarding) -> None:
+        """Of all switches of a graph, for tables with these names."""
+        self._graph = graph
+        self._names = names
+
+    def __len__(self) -> int:
+        """Number of switches."""
+        return len(self._graph.switches)
+
+    @overload
+    def __getitem__(self, switch: int) -> list[Entry]: ...
+
+    @overload
+    def __getitem__(self, switch: slice) -> list[list[Entry]]: ...
+
+    def __getitem__(self, switch: int | slice) -> list[Entry] | list[list[Entry]]:
+        """Entries of a switch."""
+        if isinstance(switch, slice):
+            return [self[number] for number in range(len(self))[switch]]
+        return forwarding_entries(self._graph, range(len(self))[switch], self._names)
+
+    @cached_property
+    def as_json(self) -> list[str]:
+        """The entries of each switch as the engine reads them."""
+        return [json.dumps(entries, separators=(",", ":")) for entries in self]
 
 
 def _action(graph: Graph, way: _Way, groups: dict[_Way, int], names: Forwarding) -> tuple[str, dict[str, int]]:

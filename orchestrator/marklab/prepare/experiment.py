@@ -24,10 +24,10 @@ from marklab.engine import binding as engine
 from marklab.errors import BadInput, unknown
 from marklab.prepare.arrivals import added, generate
 from marklab.prepare.control import (
+    Routes,
     check_entries,
     check_estimates,
     check_forwarding,
-    forwarding_entries,
     is_called,
     service_entries,
 )
@@ -110,13 +110,9 @@ class Experiment:
         return self.spec.baseline.label if self.spec.baseline else None
 
     @cached_property
-    def routes(self) -> dict[Forwarding, list[list[Entry]]]:
+    def routes(self) -> dict[Forwarding, Routes]:
         """Forwarding entries of all switches, by the names of the tables."""
-        graph = self.network.graph
-        return {
-            names: [forwarding_entries(graph, switch, names) for switch in range(len(graph.switches))]
-            for names in {scheme.forwarding for scheme in self.schemes}
-        }
+        return {names: Routes(self.network.graph, names) for names in {scheme.forwarding for scheme in self.schemes}}
 
     @cached_property
     def flow_lists(self) -> dict[int, FlowList]:

@@ -189,10 +189,10 @@ class Graph:
         """Whether a switch has several paths to a host."""
         return any(bool((leads.sum(axis=1) > 1).any()) for _, leads in self._leads.values())
 
-    def ways(self, node: int) -> tuple[list[tuple[tuple[Line, ...], int]], list[int]]:
+    def ways(self, node: int) -> tuple[list[tuple[tuple[Line, ...], int]], NDArray[np.int64]]:
         """All that a switch may do with packets for hosts of other nodes: the lines on which it sends, and `spread`.
 
-        Also, for each of `racks`, which of these is done. That of its own hosts has no lines.
+        Also, for each of `racks`, which of these is done; -1 for its own.
         """
         lines, leads = self._leads[node]
         spread = self._spread[:, self._number[node]]
@@ -201,8 +201,14 @@ class Graph:
         found = [
             (tuple(lines[port] for port in np.flatnonzero(leads[row])), int(spread[row])) for row in first.tolist()
         ]
-        ways = way.reshape(-1).tolist()
-        return found, [ways[self._row[edge]] for edge, _, _ in self.racks]
+        edges, rows_of_racks = self._racks
+        return found, np.where(edges == node, -1, way.reshape(-1)[rows_of_racks])
+
+    @cached_property
+    def _racks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The node of each rack, and its row in what is known of paths."""
+        edges = [edge for edge, _, _ in self.racks]
+        return np.array(edges), np.array([self._row[edge] for edge in edges])
 
     def spread(self, node: int, host: int) -> int:
         """Number of paths on which packets to a host may have come to a node: the product of the choices before it.
