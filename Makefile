@@ -14,8 +14,8 @@ ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri deny fuzz compare \
-	reference conformance differential ns3 hosts bench notices docs clean
+GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri tsan deny fuzz compare \
+	determinism reference conformance differential ns3 hosts bench notices docs clean
 .PHONY: $(GOALS)
 
 # The lab's environment; `dev` adds the packages of the tests.
@@ -158,6 +158,15 @@ MIRI_TOOLCHAIN ?= nightly
 miri:
 	cd engine && MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +$(MIRI_TOOLCHAIN) miri test --locked -p marklab-pipeline --lib \
 		-- --skip table::rows
+
+# Cells of all quick experiments on up to 16 threads: the same bytes.
+determinism: dev
+	PYTHONPATH=tests $(PYTHON) tests/determinism.py
+
+# Runs on several threads under ThreadSanitizer, with a nightly toolchain and its rust-src.
+tsan:
+	cd engine && RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=400 CARGO_TARGET_DIR=target/tsan cargo +$(MIRI_TOOLCHAIN) test --locked \
+		-Zbuild-std --target $$(rustc -vV | sed -n 's/host: //p') -p marklab-netsim --test network threads
 
 # Licences, sources and known vulnerabilities of the crates; needs `cargo install --locked cargo-deny`.
 deny:

@@ -21,6 +21,7 @@ from typing import TypedDict
 
 from marklab.engine import binding as engine
 from marklab.errors import SetupError
+from marklab.execution.memory import available_bytes
 from marklab.hosts import ns2
 from marklab.lab.bmv2 import limits as bmv2_limits
 from marklab.lab.commands import missing, packages_of
@@ -98,7 +99,7 @@ def _sim() -> list[Resource]:
     except SetupError as error:
         version, is_there = str(error), False
     cores = len(os.sched_getaffinity(0))
-    memory_gib = _available_bytes() / _GIB
+    memory_gib = available_bytes() / _GIB
     disk_gib = shutil.disk_usage(RESULTS.absolute().parent).free / _GIB
     return [
         Resource("engine", is_there, version, PURPOSES[:3], get="make setup"),
@@ -437,8 +438,3 @@ def _said(*command: str) -> str | None:
     except subprocess.TimeoutExpired:
         return None
     return found.stdout.strip() or found.stderr.strip() if found.returncode == 0 else None
-
-
-def _available_bytes() -> int:
-    kib = re.search(r"MemAvailable:\s*(\d+)", Path("/proc/meminfo").read_text())
-    return int(kib[1]) * 1024 if kib else 0

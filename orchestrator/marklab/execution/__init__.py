@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Execution of a run: from its description to its folder, with its cells on all cores.
 
-`run` does all of it, `cells` runs one cell per core, `folder` and `flows` write the result, `progress` shows progress.
-Uses `fabrics` and `metrics`. A run that fails or is interrupted never leaves a result.
+`run` does all of it, `cells` runs one cell per core, as many as `memory` allows, `folder` and `flows` write the result,
+`progress` shows progress. Uses `fabrics` and `metrics`. A run that fails or is interrupted never leaves a result.
 """

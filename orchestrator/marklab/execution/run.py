@@ -11,6 +11,7 @@ from pathlib import Path
 from marklab.errors import RunFailed
 from marklab.execution.cells import run_cells, total_flows
 from marklab.execution.folder import write_run
+from marklab.execution.memory import fitting
 from marklab.execution.progress import progress_bar
 from marklab.fabrics import Cell, Fabric, fabric_of
 from marklab.metrics.summarise import summarise
@@ -46,7 +47,7 @@ def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None, *,
     experiment = fabric.settled(experiment)
     folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
     with new_folder(folder) as staging:
-        most = min(workers, fabric.max_workers or workers)
+        most = _at_a_time(fabric, experiment, workers)
         sharing = _Sharing(1, 1, measured=True) if measures_threads else _Sharing(most, threads)
         experiment, observations = _run(fabric, experiment, staging, sharing)
         _tell_of_fewer_threads(threads, observations)
@@ -54,6 +55,14 @@ def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None, *,
         write_run(staging, experiment, observations, summary)
     measured = [seen.parallelism for seen in observations if seen.parallelism is not None]
     return Ran(summary, folder, together(measured) if measured else None)
+
+
+def _at_a_time(fabric: Fabric, experiment: Experiment, workers: int) -> int:
+    """How many cells may run at a time; fewer than `workers` if the fabric or the memory allows no more."""
+    most = min(workers, fabric.max_workers or workers)
+    wanted = min(most, len(experiment.schemes) * len(experiment.spec.seed_numbers))
+    fit = fitting(experiment, fabric.cell_bytes(experiment), wanted)
+    return fit if fit < wanted else most
 
 
 def _tell_of_fewer_threads(asked: int | None, observations: Sequence[Observation]) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where experiments run: a fabric runs one cell at a time, in any thread.
 
-`fabric` is their common interface, `sim` runs in virtual time, `mininet` on real hosts and switches; `traced` chooses
-the recorded ports. Uses `prepare`, `lab` and lower floors. Never interprets an observation.
+`fabric` is their common interface, `sim` runs in virtual time (`memory` estimates what that takes), `mininet` on real
+hosts and switches; `traced` chooses the recorded ports. Uses `prepare`, `lab` and lower floors. Never interprets an
+observation.
 """
 
 from marklab.fabrics.fabric import Cell, Fabric

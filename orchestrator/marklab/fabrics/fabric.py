@@ -42,6 +42,9 @@ class Fabric(Protocol):
     def check(self, experiment: Experiment) -> None:
         """Refuse what this fabric cannot do, with the reason and what would work."""
 
+    def cell_bytes(self, experiment: Experiment) -> int:
+        """Memory that a cell takes, by estimate; 0 if it is not known."""
+
     def settled(self, experiment: Experiment) -> Experiment:
         """An experiment with what it leaves to the machine."""
 

@@ -132,6 +132,10 @@ class Mininet:
             raise TooSlow(f"this machine carries {slowest:,.0f} frames/s with these programs", enough)
         return _at(experiment, rung)
 
+    def cell_bytes(self, _experiment: Experiment) -> int:
+        """Not known, and small: networks on one machine are."""
+        return 0
+
     def slower(self, experiment: Experiment, error: RunFailed) -> Experiment | None:
         """With `auto`, the next dilation of the ladder, if that is what may help."""
         if _settings(experiment).dilation != "auto" or not isinstance(error, TooSlow):

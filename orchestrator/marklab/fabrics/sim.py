@@ -16,6 +16,7 @@ from marklab.devices.lossless import thresholds
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
 from marklab.fabrics.fabric import Cell
+from marklab.fabrics.memory import cell_bytes
 from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
 from marklab.model import Model
 from marklab.prepare.control import host_ip, mac
@@ -54,6 +55,10 @@ class Sim:
         _probes(experiment)
         if experiment.spec.trace_flows_ns is not None:
             _check_traced_flows(experiment)
+
+    def cell_bytes(self, experiment: Experiment) -> int:
+        """Memory that a cell takes, by estimate, without recordings."""
+        return cell_bytes(experiment)
 
     def settled(self, experiment: Experiment) -> Experiment:
         """Virtual time leaves nothing to the machine."""

@@ -105,6 +105,14 @@ fn shuffle(time: Time, node: u64) -> u16 {
 }
 
 impl Event {
+    /// Reads what it will need.
+    #[inline(always)]
+    pub(super) fn touch(&self) {
+        if let Event::Arrival { frame, .. } = self {
+            frame.packet.touch();
+        }
+    }
+
     /// The node whose event it is.
     pub(super) fn node(&self) -> u32 {
         match *self {
@@ -285,19 +293,19 @@ pub(super) struct Env {
     pub(super) frames: FramePool,
     pub(super) shared: Arc<Shared>,
     pub(super) tally: Tally,
-    /// Events for nodes of other shards, if there are any.
+    /// Where events for nodes of other shards go, if there are any: that of the thread that serves the shard.
     pub(super) outbox: Option<Box<Outbox>>,
 }
 
 impl Env {
-    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>, outbox: Option<Box<Outbox>>) -> Env {
+    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>) -> Env {
         Env {
             now: Time::ZERO,
             events: EventQueue::default(),
             frames: FramePool::default(),
             shared: shared.clone(),
             tally: Tally::new(shared, trace_flows_ns),
-            outbox,
+            outbox: None,
         }
     }
 

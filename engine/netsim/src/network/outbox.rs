@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events for nodes of other shards, kept until the end of a window.
+//! What a thread has for shards other than the one that it serves, kept until the end of a window.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use marklab_units::Time;
 
 use super::env::Event;
 
-/// Events that leave a shard.
+/// Events that leave the shards of a thread.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// This shard.
-    own: u16,
+    /// The shard that is served.
+    pub(super) own: u16,
     /// Shard of each node.
     shards: Arc<Vec<u16>>,
     /// Events for each shard.
@@ -21,8 +21,8 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(own: u16, shards: Arc<Vec<u16>>, count: usize) -> Outbox {
-        Outbox { own, shards, letters: (0..count).map(|_| Vec::new()).collect(), earliest: None }
+    pub(super) fn new(shards: Arc<Vec<u16>>, count: usize) -> Outbox {
+        Outbox { own: 0, shards, letters: (0..count).map(|_| Vec::new()).collect(), earliest: None }
     }
 
     /// Whether a node belongs to another shard.

@@ -91,10 +91,10 @@ impl Network {
         let mut end = Time::ZERO;
         loop {
             let weights = partition.weights(&nodes);
-            let shards = Arc::new(partition.cut(&weights, count));
-            let shards = split(&shared, trace_flows_ns, nodes, events, &shards, count);
-            let (shards, ended) =
-                run.windows(shards, threads, (tally.finished, tally.last_finish), meter.as_deref_mut());
+            let shard_of = Arc::new(partition.cut(&weights, count));
+            let shards = split(&shared, trace_flows_ns, nodes, events, &shard_of, count);
+            let meeting = Meeting::new(shards, shard_of, threads);
+            let (shards, ended) = run.windows(meeting, (tally.finished, tally.last_finish), meter.as_deref_mut());
             (nodes, events) = (Vec::new(), Vec::new());
             for shard in shards {
                 handled += shard.handled;
@@ -114,7 +114,7 @@ impl Network {
             return Err(RunError::Cancelled);
         }
         progress.finished.store(tally.finished as u64, Ordering::Relaxed);
-        let mut last = Env::new(&shared, trace_flows_ns, None);
+        let mut last = Env::new(&shared, trace_flows_ns);
         last.now = end;
         for node in &nodes {
             if let Node::Host(host) = node {
@@ -150,16 +150,17 @@ struct Said {
     failed: AtomicBool,
 }
 
-/// Events of a shard for each shard.
+/// Events of a thread for each shard.
 type Letters = Vec<Mutex<Vec<(Time, Event)>>>;
 
 /// What belongs to a window.
 struct Table {
     /// By shard, before the window.
     said: Vec<Said>,
-    /// Events from each shard for each other one.
+    /// Events from each thread for each shard, and the time of each thread's earliest.
     letters: Vec<Letters>,
-    /// Whether there are any, by the shard that they are for, and then by the one that they are from.
+    earliest: Vec<AtomicU64>,
+    /// Whether there are letters, by the shard that they are for, and then by the thread that they are from.
     written: Vec<AtomicBool>,
     /// For each thread, how many of its own shards have been taken, by itself or by others.
     taken: Vec<AtomicUsize>,
@@ -170,8 +171,9 @@ impl Table {
     fn new(shards: usize, threads: usize) -> Table {
         Table {
             said: (0..shards).map(|_| Said::default()).collect(),
-            letters: (0..shards).map(|_| (0..shards).map(|_| Mutex::default()).collect()).collect(),
-            written: (0..shards * shards).map(|_| AtomicBool::new(false)).collect(),
+            letters: (0..threads).map(|_| (0..shards).map(|_| Mutex::default()).collect()).collect(),
+            earliest: (0..threads).map(|_| AtomicU64::new(NEVER.nanos())).collect(),
+            written: (0..shards * threads).map(|_| AtomicBool::new(false)).collect(),
             taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
             cancelled: AtomicBool::new(false),
         }
@@ -182,19 +184,22 @@ impl Table {
 /// it, and already write for the next one.
 struct Meeting {
     shards: Vec<Mutex<Shard>>,
+    /// The shard of each node.
+    shard_of: Arc<Vec<u16>>,
     tables: [Table; 2],
     barrier: Barrier,
     threads: usize,
 }
 
 impl Meeting {
-    fn new(shards: Vec<Shard>, threads: usize) -> Meeting {
+    fn new(shards: Vec<Shard>, shard_of: Arc<Vec<u16>>, threads: usize) -> Meeting {
         let table = || Table::new(shards.len(), threads);
         Meeting {
             tables: [table(), table()],
             barrier: Barrier::new(threads as u64),
             threads,
             shards: shards.into_iter().map(Mutex::new).collect(),
+            shard_of,
         }
     }
 
@@ -219,19 +224,17 @@ impl Run<'_> {
     /// run has ended: if so, with the time that its end was set to, if it was.
     fn windows(
         &self,
-        shards: Vec<Shard>,
-        threads: usize,
+        mut meeting: Meeting,
         (finished, last): (usize, Time),
         meter: Option<&mut Meter>,
     ) -> (Vec<Shard>, Option<Option<Time>>) {
-        let mut meeting = Meeting::new(shards, threads);
         let before = (finished as u64, last);
         for number in 0..meeting.shards.len() {
             speak(&meeting, 0, number, &mut locked(&meeting.shards[number]));
         }
         let ended = thread::scope(|scope| {
             let meeting = &meeting;
-            let others: Vec<_> = (1..threads)
+            let others: Vec<_> = (1..meeting.threads)
                 .map(|number| {
                     scope.spawn(move || {
                         self.thread(meeting, number, before, None);
@@ -270,9 +273,11 @@ impl Run<'_> {
         // Events at the stop are handled.
         let mut limit = self.stop + INSTANT;
         let mut end = None;
+        let count = meeting.shards.len();
+        let mut outbox = (count > 1).then(|| Box::new(Outbox::new(meeting.shard_of.clone(), count)));
         for window in 0..self.windows {
             meeting.barrier.wait(window);
-            let Table { said, cancelled, .. } = meeting.table(window);
+            let Table { said, earliest, cancelled, .. } = meeting.table(window);
             let next_table = meeting.table(window + 1);
             next_table.taken[number].store(0, Ordering::Relaxed);
             let finished = before + said.iter().map(|said| said.finished.load(Ordering::Relaxed)).sum::<u64>();
@@ -284,7 +289,8 @@ impl Run<'_> {
                     end = Some(last);
                 }
             }
-            let next = said.iter().map(|said| said.next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
+            let times = said.iter().map(|said| &said.next).chain(earliest);
+            let next = times.map(|time| time.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
             if number == 0 {
                 self.progress.finished.store(finished, Ordering::Relaxed);
                 self.progress.now_ns.store(next.min(limit.nanos()), Ordering::Relaxed);
@@ -306,11 +312,19 @@ impl Run<'_> {
                 let shard = &mut *locked(&meeting.shards[place]);
                 let handled = shard.handled;
                 receive(meeting, window, place, shard);
+                if let Some(outbox) = &mut outbox {
+                    outbox.own = place as u16;
+                }
+                std::mem::swap(&mut shard.env.outbox, &mut outbox);
                 while shard.run(until, PROGRESS_EVENTS, last) && !self.is_over(number == 0, before, shard) {}
+                std::mem::swap(&mut shard.env.outbox, &mut outbox);
                 speak(meeting, window + 1, place, shard);
                 if let Some(meter) = &mut meter {
                     meter.add(place, shard.handled - handled);
                 }
+            }
+            if let Some(outbox) = &mut outbox {
+                post(meeting, window + 1, number, outbox);
             }
             if let Some(meter) = &mut meter {
                 meter.end_window();
@@ -336,34 +350,39 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says before a window what others need to know of a shard, and hands over events for their nodes.
+/// Says before a window what others need to know of a shard.
 fn speak(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
     let table = meeting.table(window);
-    let next = shard.env.events.next_time();
-    let earliest = shard.env.outbox.as_mut().and_then(|outbox| outbox.earliest.take());
     let said = &table.said[own];
-    let next = [next, earliest].into_iter().flatten().min().unwrap_or(NEVER);
-    said.next.store(next.nanos(), Ordering::Relaxed);
+    said.next.store(shard.env.events.next_time().unwrap_or(NEVER).nanos(), Ordering::Relaxed);
     said.finished.store(shard.env.tally.finished as u64, Ordering::Relaxed);
     said.last_finish.store(shard.env.tally.last_finish.nanos(), Ordering::Relaxed);
     said.failed.store(shard.env.tally.failure.is_some(), Ordering::Relaxed);
-    let letters = shard.env.outbox.iter_mut().flat_map(|outbox| &mut outbox.letters);
-    for (to, (letters, place)) in letters.zip(&table.letters[own]).enumerate() {
+}
+
+/// Hands over before a window what a thread has for shards.
+fn post(meeting: &Meeting, window: u64, thread: usize, outbox: &mut Outbox) {
+    let table = meeting.table(window);
+    let earliest = outbox.earliest.take().unwrap_or(NEVER);
+    table.earliest[thread].store(earliest.nanos(), Ordering::Relaxed);
+    for (to, (letters, place)) in outbox.letters.iter_mut().zip(&table.letters[thread]).enumerate() {
         if !letters.is_empty() {
             std::mem::swap(&mut *locked(place), letters);
-            table.written[to * meeting.shards.len() + own].store(true, Ordering::Relaxed);
+            table.written[to * meeting.threads + thread].store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// Takes the events that other shards have for a shard in a window.
+/// Takes the events that threads have for a shard in a window.
 fn receive(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
     let table = meeting.table(window);
-    let count = meeting.shards.len();
-    let written = &table.written[own * count..][..count];
+    let written = &table.written[own * meeting.threads..][..meeting.threads];
     for (from, written) in written.iter().enumerate().filter(|(_, written)| written.load(Ordering::Relaxed)) {
         written.store(false, Ordering::Relaxed);
         for (time, event) in locked(&table.letters[from][own]).drain(..) {
+            // Its frame was last used by another node, perhaps long ago. Reads that nothing waits for bring many frames at
+            // a time into the cache.
+            event.touch();
             shard.env.events.push(time, event);
         }
     }
@@ -375,16 +394,11 @@ fn split(
     trace_flows_ns: Option<u64>,
     nodes: Vec<Node>,
     events: Vec<(Time, Event)>,
-    shard_of: &Arc<Vec<u16>>,
+    shard_of: &[u16],
     count: usize,
 ) -> Vec<Shard> {
-    let outbox = |own: usize| (count > 1).then(|| Box::new(Outbox::new(own as u16, shard_of.clone(), count)));
     let mut shards: Vec<Shard> = (0..count)
-        .map(|own| Shard {
-            env: Env::new(shared, trace_flows_ns, outbox(own)),
-            nodes: Vec::with_capacity(nodes.len()),
-            handled: 0,
-        })
+        .map(|_| Shard { env: Env::new(shared, trace_flows_ns), nodes: Vec::with_capacity(nodes.len()), handled: 0 })
         .collect();
     for (number, node) in nodes.into_iter().enumerate() {
         for shard in &mut shards {
@@ -412,7 +426,6 @@ fn merge(shard: Shard, nodes: &mut Vec<Node>, events: &mut Vec<(Time, Event)>, t
     }
     // In order, so that those of a node stay in their order.
     events.extend(std::iter::from_fn(|| env.events.pop_before(NEVER)));
-    events.extend(env.outbox.into_iter().flat_map(|outbox| outbox.letters).flatten());
     tally.merge(env.tally);
 }
 
