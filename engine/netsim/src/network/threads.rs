@@ -265,7 +265,7 @@ impl Run<'_> {
         meeting: &Meeting,
         number: usize,
         (before, last_before): (u64, Time),
-        mut meter: Option<&mut Meter>,
+        meter: Option<&mut Meter>,
     ) -> Option<Option<Time>> {
         let _guard = meeting.barrier.guard();
         let lookahead = self.shared.plan.lookahead().window;
@@ -274,7 +274,8 @@ impl Run<'_> {
         let mut limit = self.stop + INSTANT;
         let mut end = None;
         let count = meeting.shards.len();
-        let mut outbox = (count > 1).then(|| Box::new(Outbox::new(meeting.shard_of.clone(), count)));
+        let outbox = (count > 1).then(|| Box::new(Outbox::new(meeting.shard_of.clone(), count)));
+        let mut worker = Worker { run: self, meeting, number, before, outbox, meter };
         for window in 0..self.windows {
             meeting.barrier.wait(window);
             let Table { said, earliest, cancelled, .. } = meeting.table(window);
@@ -305,30 +306,7 @@ impl Run<'_> {
                 (1, None) => (limit, flows as usize),
                 _ => ((Time::from_nanos(next) + lookahead.max(INSTANT)).min(limit), usize::MAX),
             };
-            if let Some(meter) = &mut meter {
-                meter.begin(said.len());
-            }
-            while let Some(place) = meeting.take(window, number) {
-                let shard = &mut *locked(&meeting.shards[place]);
-                let handled = shard.handled;
-                receive(meeting, window, place, shard);
-                if let Some(outbox) = &mut outbox {
-                    outbox.own = place as u16;
-                }
-                std::mem::swap(&mut shard.env.outbox, &mut outbox);
-                while shard.run(until, PROGRESS_EVENTS, last) && !self.is_over(number == 0, before, shard) {}
-                std::mem::swap(&mut shard.env.outbox, &mut outbox);
-                speak(meeting, window + 1, place, shard);
-                if let Some(meter) = &mut meter {
-                    meter.add(place, shard.handled - handled);
-                }
-            }
-            if let Some(outbox) = &mut outbox {
-                post(meeting, window + 1, number, outbox);
-            }
-            if let Some(meter) = &mut meter {
-                meter.end_window();
-            }
+            worker.serve(window, until, last);
         }
         None
     }
@@ -341,6 +319,49 @@ impl Run<'_> {
             self.progress.now_ns.store(shard.env.now.nanos(), Ordering::Relaxed);
         }
         shard.env.tally.failure.is_some() || self.progress.cancel.load(Ordering::Relaxed)
+    }
+}
+
+/// A thread in a window.
+struct Worker<'a> {
+    run: &'a Run<'a>,
+    meeting: &'a Meeting,
+    number: usize,
+    /// Flows that had finished before the first window.
+    before: u64,
+    outbox: Option<Box<Outbox>>,
+    meter: Option<&'a mut Meter>,
+}
+
+impl Worker<'_> {
+    /// Serves shards until all of the window are taken: their events before a time, and none after the one by which so many
+    /// flows have `finished`.
+    fn serve(&mut self, window: u64, until: Time, finished: usize) {
+        let (meeting, reports) = (self.meeting, self.number == 0);
+        if let Some(meter) = &mut self.meter {
+            meter.begin(meeting.shards.len());
+        }
+        while let Some(place) = meeting.take(window, self.number) {
+            let shard = &mut *locked(&meeting.shards[place]);
+            let handled = shard.handled;
+            receive(meeting, window, place, shard);
+            if let Some(outbox) = &mut self.outbox {
+                outbox.own = place as u16;
+            }
+            std::mem::swap(&mut shard.env.outbox, &mut self.outbox);
+            while shard.run(until, PROGRESS_EVENTS, finished) && !self.run.is_over(reports, self.before, shard) {}
+            std::mem::swap(&mut shard.env.outbox, &mut self.outbox);
+            speak(meeting, window + 1, place, shard);
+            if let Some(meter) = &mut self.meter {
+                meter.add(place, shard.handled - handled);
+            }
+        }
+        if let Some(outbox) = &mut self.outbox {
+            post(meeting, window + 1, self.number, outbox);
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.end_window();
+        }
     }
 }
 
