@@ -445,7 +445,7 @@ def test_buttons_and_headings_have_names(desk: Opened) -> None:
 def test_a_browser_that_cannot_unpack_says_so(browser: Browser, tmp_path: Path, sweep: str) -> None:
     without = "<script>delete window.DecompressionStream</script>\n<script"
     with opened(browser, written(tmp_path, sweep.replace("<script", without, 1))) as old:
-        assert "cannot unpack" in old.page.text_content("#fct-overall-mean .plot")
+        assert "cannot decompress" in old.page.text_content("#fct-overall-mean .plot")
         assert old.page.is_visible("text=Key numbers")
 
 
