@@ -21,9 +21,14 @@ mod tcp;
 mod tofino;
 mod trace;
 
+use mimalloc::MiMalloc;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+
+/// Frames and packet states are aligned to cache lines: here they lie without gaps, and the system's allocator leaves some.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 create_exception!(marklab._engine, EngineError, PyException, "The engine refused its input, or a run failed.");
 create_exception!(marklab._engine, CompileError, EngineError, "A P4 program has errors; the text shows them.");

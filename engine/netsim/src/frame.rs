@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames on links: a packet, and the simulator's notes on it.
 
-use std::hint::black_box;
-
 use marklab_pipeline::Packet;
+use marklab_prefetch::prefetch;
 use marklab_switch::Frame;
 use marklab_tm::Chains;
 use marklab_units::Time;
@@ -111,9 +110,8 @@ impl Frame for Box<NetFrame> {
     }
 
     #[inline(always)]
-    fn touch(&self) {
-        black_box(self.notes);
-        black_box(self.connection);
+    fn prefetch(&self) {
+        prefetch(&**self);
     }
 
     /// The original frame stays held; its copies are not held.

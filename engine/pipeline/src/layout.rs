@@ -11,10 +11,10 @@
 //!
 //! The metadata of v1model that a switch sets for each packet lie at the same [`Standard`] places for all programs.
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use marklab_p4::ir::{Arch, Class, HeaderId, Program, Slot, SlotId, Stack};
+use marklab_prefetch::prefetch;
 use num_bigint::BigUint;
 
 /// A packet's state in a switch.
@@ -279,13 +279,10 @@ impl Phv {
         self.id
     }
 
-    /// Reads from the first bytes and the last, so that a processor fetches them before they are needed.
+    /// Prefetches all of it.
     #[inline(always)]
-    pub fn touch(&self) {
-        if let [first, .., last] = &self.lines[..] {
-            black_box(first.0[0]);
-            black_box(last.0[0]);
-        }
+    pub fn prefetch(&self) {
+        prefetch(&self.lines[..]);
     }
 
     /// Sets everything to 0.

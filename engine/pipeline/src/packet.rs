@@ -53,12 +53,6 @@ impl PartialEq for Packet {
 impl Eq for Packet {}
 
 impl Packet {
-    /// Reads a part of each of its cache lines, so that a processor fetches them before they are needed.
-    #[inline(always)]
-    pub fn touch(&self) {
-        std::hint::black_box((self.inline[0], self.end));
-    }
-
     /// A packet of `stored` and then `zeros` bytes of 0.
     pub fn new(stored: &[u8], zeros: usize) -> Packet {
         let mut packet = Packet::default();

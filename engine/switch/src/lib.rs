@@ -35,9 +35,9 @@ pub trait Frame {
     /// The packet.
     fn packet(&mut self) -> &mut Packet;
 
-    /// Reads parts of the frame, if it lies elsewhere: so a processor fetches it before it is needed.
+    /// Prefetches the frame, if it lies elsewhere.
     #[inline(always)]
-    fn touch(&self) {}
+    fn prefetch(&self) {}
 
     /// A copy of the frame.
     fn duplicate(&self) -> Self;

@@ -118,8 +118,8 @@ impl<F: Frame> V1Model<F> {
         let out = self.queues.dequeue(port)?;
         // The next frame leaves soon. If many wait, it is no longer in the nearest cache.
         if let Some(next) = self.queues.ahead(port) {
-            next.frame.touch();
-            next.phv.touch();
+            next.frame.prefetch();
+            next.phv.prefetch();
         }
         let signals = signals.unwrap_or(QueueSignals {
             enq_timestamp: out.enq_timestamp,

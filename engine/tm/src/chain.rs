@@ -13,7 +13,9 @@ const NONE: u32 = u32::MAX;
 /// Memory for many [`Chain`]s.
 #[derive(Debug)]
 pub struct Chains<T> {
-    links: Vec<Link<T>>,
+    items: Vec<Option<T>>,
+    /// By item, the next one in its chain. Apart, so that items keep their size and alignment.
+    nexts: Vec<u32>,
     /// First of the free places, which form a chain as well.
     free: u32,
 }
@@ -26,15 +28,9 @@ pub struct Chain {
     len: u32,
 }
 
-#[derive(Debug)]
-struct Link<T> {
-    item: Option<T>,
-    next: u32,
-}
-
 impl<T> Default for Chains<T> {
     fn default() -> Chains<T> {
-        Chains { links: Vec::new(), free: NONE }
+        Chains { items: Vec::new(), nexts: Vec::new(), free: NONE }
     }
 }
 
@@ -71,12 +67,12 @@ impl<T> Chains<T> {
             self.grow();
         }
         let at = self.free;
-        let link = &mut self.links[at as usize];
-        self.free = std::mem::replace(&mut link.next, NONE);
-        debug_assert!(link.item.is_none(), "a free place holds nothing");
-        std::mem::forget(link.item.replace(ManuallyDrop::into_inner(item)));
-        match self.links.get_mut(chain.last as usize) {
-            Some(last) => last.next = at,
+        let place = &mut self.items[at as usize];
+        self.free = std::mem::replace(&mut self.nexts[at as usize], NONE);
+        debug_assert!(place.is_none(), "a free place holds nothing");
+        std::mem::forget(place.replace(ManuallyDrop::into_inner(item)));
+        match self.nexts.get_mut(chain.last as usize) {
+            Some(last) => *last = at,
             None => chain.first = at,
         }
         chain.last = at;
@@ -87,8 +83,9 @@ impl<T> Chains<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        self.free = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
-        self.links.push(Link { item: None, next: NONE });
+        self.free = u32::try_from(self.items.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
+        self.items.push(None);
+        self.nexts.push(NONE);
     }
 
     /// Takes the first item of a chain.
@@ -98,32 +95,31 @@ impl<T> Chains<T> {
             return None;
         }
         let at = chain.first;
-        let link = &mut self.links[at as usize];
-        chain.first = std::mem::replace(&mut link.next, self.free);
+        chain.first = std::mem::replace(&mut self.nexts[at as usize], self.free);
         self.free = at;
         chain.len -= 1;
         if chain.first == NONE {
             chain.last = NONE;
         }
         // Last, so that the caller gets the item from here, and not from a copy.
-        link.item.take()
+        self.items[at as usize].take()
     }
 
     /// The first item of a chain.
     #[inline]
     pub fn front(&self, chain: &Chain) -> Option<&T> {
-        self.links.get(chain.first as usize)?.item.as_ref()
+        self.items.get(chain.first as usize)?.as_ref()
     }
 
     /// The item behind the first one of a chain.
     pub fn second(&self, chain: &Chain) -> Option<&T> {
-        self.links.get(self.links.get(chain.first as usize)?.next as usize)?.item.as_ref()
+        self.items.get(*self.nexts.get(chain.first as usize)? as usize)?.as_ref()
     }
 
     /// The last item of a chain.
     #[inline]
     pub fn back(&self, chain: &Chain) -> Option<&T> {
-        self.links.get(chain.last as usize)?.item.as_ref()
+        self.items.get(chain.last as usize)?.as_ref()
     }
 }
 
@@ -158,7 +154,7 @@ mod tests {
                     prop_assert_eq!((chain.len(), chain.is_empty()), (ring.len(), ring.is_empty()));
                 }
             }
-            prop_assert_eq!(chains.links.len(), most, "freed places are used again");
+            prop_assert_eq!(chains.items.len(), most, "freed places are used again");
         }
     }
 }

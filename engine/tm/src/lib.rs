@@ -159,7 +159,7 @@ impl<T> TrafficManager<T> {
         let (shared, memory) = (self.shared.as_deref_mut().expect("the caller has looked"), &self.memory);
         let account = shared.ports.get_mut(port)?;
         let queues = &self.queues[account.first..];
-        let bytes = |waiting: Option<&Waiting<T>>| waiting.map(|waiting| waiting.bytes);
+        let bytes = |waiting: Option<&Waiting<T>>| waiting.map(Waiting::bytes);
         let head = |queue: usize| bytes(memory.front(&queues[queue].waiting)).expect("a busy queue holds items");
         let queue = account.scheduler.next(head)?;
         let (place, ahead) = (account.first + queue, bytes(memory.second(&queues[queue].waiting)));

@@ -82,12 +82,14 @@ pub struct Dequeued<T> {
 }
 
 /// An item that waits in a [`Queue`].
+// A switch's item is so large that it takes one cache line with this, if it begins at one.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Waiting<T> {
     item: T,
-    pub(crate) bytes: u64,
     since: Time,
-    behind: u64,
+    bytes: u32,
+    behind: u32,
 }
 
 impl<T> Waiting<T> {
@@ -95,6 +97,18 @@ impl<T> Waiting<T> {
     pub(crate) fn item(&self) -> &T {
         &self.item
     }
+
+    /// Its length.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.into()
+    }
+}
+
+/// A length in less memory.
+#[inline(always)]
+fn short(bytes: u64) -> u32 {
+    u32::try_from(bytes).expect("an item has less than 4 GiB")
 }
 
 // Aligned, so that a queue takes one cache line instead of parts of two.
@@ -135,8 +149,8 @@ impl Queue {
     // Inlined: a call would cost more than the few stores, and copy the item twice.
     #[inline(always)]
     pub(crate) fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) {
-        let behind = self.waiting.len() as u64;
-        memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });
+        let behind = self.waiting.len() as u32;
+        memory.push_back(&mut self.waiting, Waiting { item, bytes: short(bytes), since: now, behind });
         self.bytes += bytes;
         self.count(self.waiting.len() as u32, self.bytes);
     }
@@ -158,8 +172,9 @@ impl Queue {
         ends_turn: bool,
     ) -> Option<Dequeued<T>> {
         let Waiting { item, bytes, since, behind } = memory.pop_front(&mut self.waiting)?;
+        let bytes = u64::from(bytes);
         self.bytes -= bytes;
         let deq_qdepth = self.waiting.len() as u64;
-        Some(Dequeued { item, bytes, queue, enq_timestamp: since, enq_qdepth: behind, deq_qdepth, ends_turn })
+        Some(Dequeued { item, bytes, queue, enq_timestamp: since, enq_qdepth: behind.into(), deq_qdepth, ends_turn })
     }
 }

@@ -76,16 +76,13 @@ impl Network {
                 let port = queueing.port().map_err(ConfigError::Queues)?;
                 let cells = spec.registers.iter().map(|cell| cell.find(switch.switch.state()));
                 let cells = cells.collect::<Result<_, _>>().map_err(ConfigError::Cell)?;
-                let records = switch.ports[spec.port].records.get_or_insert_default();
-                records.trace = Some(PortTrace::new(interval, &port, cells, spec.packets));
+                switch.records(spec.port).trace = Some(PortTrace::new(interval, &port, cells, spec.packets));
             }
         }
         for spec in &config.captures {
             let capture = CaptureFile::create(&spec.path, StdDuration::ZERO)?;
             match &mut self.nodes[spec.node] {
-                Node::Switch(switch) => {
-                    switch.ports[spec.port].records.get_or_insert_default().capture = Some(capture);
-                }
+                Node::Switch(switch) => switch.records(spec.port).capture = Some(capture),
                 Node::Host(host) => host.capture = Some(Box::new(capture)),
                 Node::Elsewhere => {}
             }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+use marklab_prefetch::prefetch;
 use marklab_units::{Duration, Framing, Time};
 
 use super::flows::Plan;
@@ -13,7 +14,7 @@ use super::pause::PauseFrame;
 use super::{PriorityStats, RunError};
 use crate::config::{Connections, Dcqcn, Discipline, Flow, Nic, Pfc, Probe, Transport};
 use crate::ecn::EcnInterference;
-use crate::events::{EventQueue, Ranked};
+use crate::events::{EventQueue, Form, Ranked};
 use crate::flow_trace::FlowTrace;
 use crate::frame::{FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
@@ -105,11 +106,11 @@ fn shuffle(time: Time, node: u64) -> u16 {
 }
 
 impl Event {
-    /// Reads what it will need.
+    /// Prefetches what it will need.
     #[inline(always)]
-    pub(super) fn touch(&self) {
+    pub(super) fn prefetch(&self) {
         if let Event::Arrival { frame, .. } = self {
-            frame.packet.touch();
+            prefetch(&**frame);
         }
     }
 
@@ -293,15 +294,15 @@ pub(super) struct Env {
     pub(super) frames: FramePool,
     pub(super) shared: Arc<Shared>,
     pub(super) tally: Tally,
-    /// Where events for nodes of other shards go, if there are any: that of the thread that serves the shard.
+    /// Where events for later windows go, if there are any: that of the thread that serves the shard.
     pub(super) outbox: Option<Box<Outbox>>,
 }
 
 impl Env {
-    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>) -> Env {
+    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>, form: Form) -> Env {
         Env {
             now: Time::ZERO,
-            events: EventQueue::default(),
+            events: EventQueue::new(form),
             frames: FramePool::default(),
             shared: shared.clone(),
             tally: Tally::new(shared, trace_flows_ns),
@@ -319,7 +320,7 @@ impl Env {
     #[inline(always)]
     pub(super) fn deliver(&mut self, time: Time, node: u32, event: Event) {
         if let Some(outbox) = &mut self.outbox
-            && outbox.is_elsewhere(node)
+            && time >= outbox.until
         {
             return outbox.put(time, node, event);
         }

@@ -121,7 +121,7 @@ impl Host {
         match nic.queued.front(&queue.waiting) {
             None => _ = nic.turns.pop_front(),
             Some(next) => {
-                next.touch();
+                next.prefetch();
                 if nic.turns.len() > 1 {
                     nic.turns.rotate_left(1);
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread has for shards other than the one that it serves, kept until the end of a window.
+//! What a thread has for later windows, kept until the end of a window: events for all shards, also for the one it serves.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use marklab_units::Time;
 
 use super::env::Event;
 
-/// Events that leave the shards of a thread.
+/// Events for later windows, from the shards that a thread serves.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// The shard that is served.
-    pub(super) own: u16,
+    /// The end of the window.
+    pub(super) until: Time,
     /// Shard of each node.
     shards: Arc<Vec<u16>>,
     /// Events for each shard.
@@ -22,13 +22,7 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn new(shards: Arc<Vec<u16>>, count: usize) -> Outbox {
-        Outbox { own: 0, shards, letters: (0..count).map(|_| Vec::new()).collect(), earliest: None }
-    }
-
-    /// Whether a node belongs to another shard.
-    #[inline(always)]
-    pub(super) fn is_elsewhere(&self, node: u32) -> bool {
-        self.shards[node as usize] != self.own
+        Outbox { until: Time::ZERO, shards, letters: (0..count).map(|_| Vec::new()).collect(), earliest: None }
     }
 
     #[inline(never)]

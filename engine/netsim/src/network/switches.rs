@@ -17,6 +17,8 @@ pub(super) struct SwitchNode {
     pub(super) node: u32,
     pub(super) switch: NetSwitch,
     pub(super) ports: Vec<Port>,
+    /// Whether anything is recorded at any port.
+    pub(super) recorded: bool,
     /// Whether its ingress lines are lossless.
     pub(super) lossless: bool,
     /// Samples of the queues of ports with a line, by port: their number for each number of waiting packets.
@@ -52,7 +54,7 @@ impl Port {
 impl SwitchNode {
     pub(super) fn new(node: usize, switch: NetSwitch, lossless: bool) -> SwitchNode {
         let ports = (0..switch.ports()).map(|_| Port::default()).collect();
-        SwitchNode { node: node as u32, switch, ports, lossless, samples: None }
+        SwitchNode { node: node as u32, switch, ports, recorded: false, lossless, samples: None }
     }
 
     pub(super) fn report(self) -> SwitchReport {
@@ -62,6 +64,12 @@ impl SwitchNode {
             .enumerate()
             .map(|(number, port)| PortReport { marked: port.marked, queue: self.switch.port_stats(number) });
         SwitchReport { node: self.node as usize, ports: ports.collect(), state: Switch::into_state(self.switch) }
+    }
+
+    /// What is recorded at a port, from now on.
+    pub(super) fn records(&mut self, port: usize) -> &mut Records {
+        self.recorded = true;
+        self.ports[port].records.get_or_insert_default()
     }
 
     /// Samples the queues of all ports with a line.
@@ -97,12 +105,12 @@ impl SwitchNode {
     pub(super) fn takes(&mut self, env: &mut Env, port: usize, mut frame: Box<NetFrame>) -> Option<(usize, usize)> {
         frame.notes.set_arrived_as(frame_ecn(&frame.packet));
         let now = env.now;
-        if self.ports[port].records.is_some() {
+        if self.recorded {
             self.capture(env, port, &frame);
         }
-        let (ports, lossless) = (&self.ports, self.lossless);
+        let (ports, plain) = (&self.ports, !self.lossless && !self.recorded);
         let ready = |to: usize| match ports.get(to) {
-            Some(Port { line: Some(line), records: None, .. }) => !lossless && line.is_free(now),
+            Some(Port { line: Some(line), .. }) => plain && line.is_free(now),
             _ => false,
         };
         let passed = self.switch.pass(now, port, frame, ready);
@@ -113,7 +121,7 @@ impl SwitchNode {
                 Some((port, 0))
             }
             Passed::Stayed(Fate::Queued { port, queue }) => {
-                if self.ports[port].records.is_some() {
+                if self.recorded {
                     self.trace_arrival(now, port, queue);
                 }
                 match self.ports[port].line {
@@ -156,8 +164,8 @@ impl SwitchNode {
         outcome: &mut Result<Box<NetFrame>, Fate<Box<NetFrame>>>,
     ) -> bool {
         let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
-        self.ports[port].marked += u64::from(marked);
         if let (true, Ok(frame)) = (marked, outcome) {
+            self.ports[port].marked += 1;
             frame.notes.marked();
             env.count_priority(frame);
         }
@@ -195,7 +203,7 @@ impl SwitchNode {
     fn stayed(&mut self, env: &mut Env, fate: Fate<Box<NetFrame>>) {
         match fate {
             Fate::Queued { port, queue } => {
-                if self.ports[port].records.is_some() {
+                if self.recorded {
                     self.trace_arrival(env.now, port, queue);
                 }
                 match self.ports[port].line {
@@ -266,7 +274,7 @@ impl SwitchNode {
             let more = !self.switch.is_idle(port);
             let copies = self.switch.has_copies();
             let marked = self.count_mark(env, port, &mut outcome);
-            if self.ports[port].records.is_some() {
+            if self.recorded {
                 let sojourn = now.since(signals.enq_timestamp);
                 let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);
                 self.trace_departure(now, port, queue, &Departure { sojourn, sent_bytes, marked, ends_turn });

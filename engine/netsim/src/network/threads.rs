@@ -20,6 +20,7 @@ use super::parallelism::{Meter, Parallelism};
 use super::partition::Partition;
 use super::shard::{Node, Shard};
 use super::{Network, Outcome, Progress, RunError};
+use crate::events::Form;
 
 /// Events of a window after which a single thread looks at [`Progress`].
 const PROGRESS_EVENTS: u64 = 1 << 14;
@@ -92,7 +93,8 @@ impl Network {
         loop {
             let weights = partition.weights(&nodes);
             let shard_of = Arc::new(partition.cut(&weights, count));
-            let shards = split(&shared, trace_flows_ns, nodes, events, &shard_of, count);
+            let env = || Env::new(&shared, trace_flows_ns, partition.form(count));
+            let shards = split(env, nodes, events, &shard_of, count);
             let meeting = Meeting::new(shards, shard_of, threads);
             let (shards, ended) = run.windows(meeting, (tally.finished, tally.last_finish), meter.as_deref_mut());
             (nodes, events) = (Vec::new(), Vec::new());
@@ -114,7 +116,7 @@ impl Network {
             return Err(RunError::Cancelled);
         }
         progress.finished.store(tally.finished as u64, Ordering::Relaxed);
-        let mut last = Env::new(&shared, trace_flows_ns);
+        let mut last = Env::new(&shared, trace_flows_ns, Form::SMALL);
         last.now = end;
         for node in &nodes {
             if let Node::Host(host) = node {
@@ -346,7 +348,7 @@ impl Worker<'_> {
             let handled = shard.handled;
             receive(meeting, window, place, shard);
             if let Some(outbox) = &mut self.outbox {
-                outbox.own = place as u16;
+                outbox.until = until;
             }
             std::mem::swap(&mut shard.env.outbox, &mut self.outbox);
             while shard.run(until, PROGRESS_EVENTS, finished) && !self.run.is_over(reports, self.before, shard) {}
@@ -401,9 +403,8 @@ fn receive(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
     for (from, written) in written.iter().enumerate().filter(|(_, written)| written.load(Ordering::Relaxed)) {
         written.store(false, Ordering::Relaxed);
         for (time, event) in locked(&table.letters[from][own]).drain(..) {
-            // Its frame was last used by another node, perhaps long ago. Reads that nothing waits for bring many frames at
-            // a time into the cache.
-            event.touch();
+            // Its frame was last used by another node, or longer ago than a window.
+            event.prefetch();
             shard.env.events.push(time, event);
         }
     }
@@ -411,16 +412,14 @@ fn receive(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
 
 /// Makes shards of all nodes and their events. `shard_of` has the shard of each node.
 fn split(
-    shared: &Arc<Shared>,
-    trace_flows_ns: Option<u64>,
+    env: impl Fn() -> Env,
     nodes: Vec<Node>,
     events: Vec<(Time, Event)>,
     shard_of: &[u16],
     count: usize,
 ) -> Vec<Shard> {
-    let mut shards: Vec<Shard> = (0..count)
-        .map(|_| Shard { env: Env::new(shared, trace_flows_ns), nodes: Vec::with_capacity(nodes.len()), handled: 0 })
-        .collect();
+    let empty = || Shard { env: env(), nodes: Vec::with_capacity(nodes.len()), handled: 0 };
+    let mut shards: Vec<Shard> = (0..count).map(|_| empty()).collect();
     for (number, node) in nodes.into_iter().enumerate() {
         for shard in &mut shards {
             shard.nodes.push(Node::Elsewhere);
