@@ -4,22 +4,32 @@
 //! Each node has a state of its own, and only its own events change it. So nodes can be served by several threads, and the
 //! result does not depend on how many there are (docs/parallel.md).
 //!
-//! - `env`: events, and what nodes use besides their own state; `line`: transmitters;
-//! - `hosts`, `nic`, `client`, `server`, `handshake`, `gro`, `pias`, `probes`, `queue_pairs`: hosts;
-//! - `switches`: switches; `pause`: lossless lines;
-//! - `build`, `flows`, `lookahead`: what is known before a run; `partition`, `shard`, `outbox`, `threads`: the run;
-//!   `parallelism`: how many threads it could keep busy; `outcome`: its end.
+//! A module uses only modules before it in this list, or in the same item of it.
+//!
+//! - `lookahead`, `flows`: what is known before a run; `event`: events; `outbox`, `env`: what nodes use besides their own
+//!   state; `pias`: priorities of packets;
+//! - `line`: transmitters; `pause`: the state of pauses;
+//! - `nic_queue`, `handshake`, `connection`, `gro`, `client`, `server`, `queue_pairs`: what a host has; `hosts`: hosts;
+//! - `sending`, `receiving`, `opening`, `nic`, `probes`, `rdma_hosts`: what hosts do;
+//! - `switches`: switches; `lossless`: lossless lines, of switches and hosts;
+//! - `shard`: nodes with their events; `build`: a network from its description;
+//! - `partition`, `parallelism`, `outcome`, `threads`: the run, how many threads it could keep busy, and its end.
 
 mod build;
 mod client;
+mod connection;
 mod env;
+mod event;
 mod flows;
 mod gro;
 mod handshake;
 mod hosts;
 mod line;
 mod lookahead;
+mod lossless;
 mod nic;
+mod nic_queue;
+mod opening;
 mod outbox;
 mod outcome;
 mod parallelism;
@@ -28,6 +38,9 @@ mod pause;
 mod pias;
 mod probes;
 mod queue_pairs;
+mod rdma_hosts;
+mod receiving;
+mod sending;
 mod server;
 mod shard;
 mod switches;
@@ -52,12 +65,13 @@ use crate::ledger::Ledger;
 use crate::queue_samples::QueueSamples;
 use crate::sender_trace::SenderTrace;
 use crate::tcp::SenderStats;
-use env::{Event, Shared};
+pub use env::PriorityStats;
+use env::Shared;
+use event::Event;
+pub use hosts::EchoRecord;
 pub use line::LineStats;
 pub use parallelism::{Parallelism, Span, Work};
 pub use pause::PauseStats;
-pub use pias::PriorityStats;
-pub use probes::EchoRecord;
 use shard::Node;
 
 /// Progress of a run, and a request to cancel it. May be shared with another thread.

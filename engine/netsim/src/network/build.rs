@@ -7,7 +7,8 @@ use std::time::Duration as StdDuration;
 use marklab_observe::{CaptureFile, PortTrace};
 use marklab_units::{Duration, Time};
 
-use super::env::{Event, Shared};
+use super::env::Shared;
+use super::event::Event;
 use super::flows::{OfHost, Plan};
 use super::hosts::Host;
 use super::line::Line;

@@ -4,10 +4,8 @@
 //!
 //! [`Stack::gro_segments`]: crate::tcp::stack::Stack::gro_segments
 
-use marklab_units::{Duration, Time};
+use marklab_units::Time;
 
-use super::env::{Env, Event};
-use super::hosts::Host;
 use crate::wire::{Segment, flags};
 
 /// Linux merges less than so many bytes, with the headers of IPv4 and TCP (`skb_gro_receive`, `GRO_LEGACY_MAX_SIZE`).
@@ -18,24 +16,24 @@ const HEADERS: u32 = 40;
 #[derive(Debug)]
 pub(super) struct Merged {
     /// The first segment, with the payload of all.
-    segment: Segment,
-    segments: u32,
+    pub(super) segment: Segment,
+    pub(super) segments: u32,
     /// Payload of the first one.
-    size: u32,
+    pub(super) size: u32,
     /// When the first one arrived at the NIC.
-    arrived: Time,
+    pub(super) arrived: Time,
     /// When TCP receives them at the latest.
-    deadline: Time,
+    pub(super) deadline: Time,
 }
 
 impl Merged {
-    fn new(segment: Segment, arrived: Time, deadline: Time) -> Merged {
+    pub(super) fn new(segment: Segment, arrived: Time, deadline: Time) -> Merged {
         Merged { segments: 1, size: segment.payload, segment, arrived, deadline }
     }
 
     /// Whether a segment follows these, and has the same headers. CE is in the headers, so a mark is never merged with
     /// what is not marked.
-    fn accepts(&self, next: &Segment) -> bool {
+    pub(super) fn accepts(&self, next: &Segment) -> bool {
         let first = &self.segment;
         let headers = |segment: &Segment| {
             let flags = segment.flags & !(flags::FIN | flags::PSH);
@@ -47,7 +45,7 @@ impl Merged {
             && HEADERS + first.payload + next.payload < MAX_BYTES
     }
 
-    fn add(&mut self, next: &Segment) {
+    pub(super) fn add(&mut self, next: &Segment) {
         self.segment.payload += next.payload;
         self.segment.flags |= next.flags;
         self.segments += 1;
@@ -55,48 +53,8 @@ impl Merged {
 }
 
 /// Whether nothing is merged behind a segment.
-fn is_last(segment: &Segment, size: u32) -> bool {
+pub(super) fn is_last(segment: &Segment, size: u32) -> bool {
     segment.payload < size || segment.flags & (flags::PSH | flags::FIN | flags::SYN) != 0
-}
-
-impl Host {
-    /// The server's NIC merges a segment with those before it, or hands them to TCP, and then the segment if none may
-    /// follow it.
-    #[inline(never)]
-    pub(super) fn merge(&mut self, env: &mut Env, number: u32, segment: &Segment, arrived: Time) {
-        let stack = env.shared.transport.stack;
-        if let Some(merged) = &mut self.server(number).merged
-            && merged.accepts(segment)
-        {
-            merged.add(segment);
-            if merged.segments >= stack.gro_segments || is_last(segment, merged.size) {
-                self.hand_up(env, number);
-            }
-            return;
-        }
-        let deadline = env.now + Duration::from_nanos(stack.gro_timeout_ns);
-        self.hand_up(env, number);
-        if segment.payload == 0 || is_last(segment, segment.payload) {
-            return self.tcp_receives(env, number, segment, 1, arrived);
-        }
-        self.server(number).merged = Some(Box::new(Merged::new(segment.clone(), arrived, deadline)));
-        env.push(deadline, Event::HandUp { node: self.node, server: number });
-    }
-
-    /// TCP receives what the NIC has merged.
-    fn hand_up(&mut self, env: &mut Env, number: u32) {
-        if let Some(merged) = self.server(number).merged.take() {
-            self.tcp_receives(env, number, &merged.segment, merged.segments, merged.arrived);
-        }
-    }
-
-    /// The time may have passed that merged segments wait. Those that this event was for may have been handed up before.
-    #[cold]
-    pub(super) fn merge_timer(&mut self, env: &mut Env, number: u32) {
-        if self.server(number).merged.as_ref().is_some_and(|merged| merged.deadline <= env.now) {
-            self.hand_up(env, number);
-        }
-    }
 }
 
 #[cfg(test)]

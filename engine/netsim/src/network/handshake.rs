@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opening of connections, by the host that sends data or by the host that asks for data, and negotiation of ECN.
-//!
-//! This code is separate from the code for data segments, which ran a fifth slower when it contained the handshake.
+//! What an end of a connection keeps for its handshake, and the negotiation of ECN.
 
 use marklab_units::{Duration, Time};
 
-use super::client::{State, blank_header};
 use super::env::{Env, Shared};
-use super::hosts::Host;
-use super::nic::Owner;
-use super::server::advertised;
-use crate::tcp::{RtoConfig, RttEstimator, WINDOW_SCALE, wire_sequence};
-use crate::wire::{Ecn, Header, Segment, flags, options};
+use crate::tcp::{RtoConfig, RttEstimator, WINDOW_SCALE};
+use crate::wire::{Ecn, Header, flags, options};
 
 /// How an end of a connection uses ECN. The handshake decides it, for each end by what arrives there. The names are those
 /// of RFC 9768, whose AccECN would be one more mode: a SYN asks for it by a third flag, and its SYN-ACK also says how the
@@ -38,7 +32,7 @@ impl EcnMode {
     }
 
     /// Flags of a SYN that asks for ECN (RFC 3168 section 6.1.1: an ECN-setup SYN), or does not.
-    fn syn_flags(self) -> u8 {
+    pub(super) fn syn_flags(self) -> u8 {
         if self == EcnMode::NotEcn { 0 } else { flags::ECE | flags::CWR }
     }
 
@@ -56,13 +50,22 @@ impl EcnMode {
             decided => decided,
         }
     }
+
+    /// An end reads the flags of a SYN or SYN-ACK. Returns whether it gives up ECN because of them.
+    pub(super) fn negotiate(&mut self, env: &mut Env, received: u8) -> bool {
+        let before = std::mem::replace(self, self.after(received));
+        let gives_up = before != *self && *self == EcnMode::NotEcn;
+        // Counted by the host that asked. A SYN without the flags leads to such a SYN-ACK as well.
+        env.tally.ecn.refused += u64::from(gives_up && received & flags::ACK != 0);
+        gives_up
+    }
 }
 
 /// The server's part in a connection that it opens itself. It sends a SYN until it is answered, then a request until
 /// its data arrive, and perhaps further requests after that.
 #[derive(Debug)]
 pub(super) struct Asking {
-    request_bytes: u32,
+    pub(super) request_bytes: u32,
     /// Requests that the server has sent.
     sent: u32,
     /// Stream offset at which the answer to the latest request begins: earlier data do not answer it.
@@ -102,7 +105,7 @@ impl Asking {
     }
 
     /// The pending SYN or request is being sent, for the first time or again.
-    fn on_sent(&mut self, now: Time) {
+    pub(super) fn on_sent(&mut self, now: Time) {
         if self.attempts == 0 {
             self.since = now;
         } else {
@@ -113,7 +116,7 @@ impl Asking {
     }
 
     /// The SYN is answered; the request is next.
-    fn opened(&mut self, now: Time) {
+    pub(super) fn opened(&mut self, now: Time) {
         self.answered(now);
         self.request(0);
     }
@@ -146,7 +149,7 @@ impl Asking {
 pub(super) struct Answer {
     /// When it was first sent, and how often it was sent.
     since: Time,
-    times: u32,
+    pub(super) times: u32,
     /// Only the timer's own timeouts double it. A repeated SYN restarts the timer, as in Linux.
     rto: RttEstimator,
     pub(super) deadline: Option<Time>,
@@ -154,12 +157,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn new(rto: RtoConfig) -> Answer {
+    pub(super) fn new(rto: RtoConfig) -> Answer {
         let rto = RttEstimator::new(rto);
         Answer { since: Time::ZERO, times: 0, rto, deadline: None, acknowledged: false }
     }
 
-    fn sent(&mut self, now: Time, has_timer: bool) {
+    pub(super) fn sent(&mut self, now: Time, has_timer: bool) {
         if self.times == 0 {
             self.since = now;
         }
@@ -168,7 +171,7 @@ impl Answer {
     }
 
     /// Whether it was not acknowledged in time. Then the next timeout is longer.
-    fn is_overdue(&mut self, now: Time) -> bool {
+    pub(super) fn is_overdue(&mut self, now: Time) -> bool {
         let overdue = self.deadline.is_some_and(|deadline| deadline <= now);
         if overdue {
             self.rto.back_off();
@@ -182,232 +185,19 @@ impl Answer {
     }
 
     /// The round-trip time up to now. Karn's rule: an answer that was sent twice gives no sample.
-    fn round_trip(&self, now: Time) -> Option<Duration> {
+    pub(super) fn round_trip(&self, now: Time) -> Option<Duration> {
         (self.times == 1).then(|| now.since(self.since))
     }
 }
 
-impl Host {
-    /// Opens a connection that has data to send. If the receiver opens it, the data wait for the request.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn open(&mut self, env: &mut Env, number: u32) {
-        let client = self.client(number);
-        if client.asked.is_none() {
-            client.state = State::Opening { since: env.now, attempts: 0 };
-            self.send_syn(env, number);
-        }
-    }
-
-    // The opening host
-
-    /// The client sends a SYN, for the first time or again.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn send_syn(&mut self, env: &mut Env, number: u32) {
-        let options = syn_options(&env.shared);
-        let client = self.client(number);
-        if let State::Opening { attempts, .. } = &mut client.state {
-            *attempts += 1;
-        }
-        let header = Header {
-            sequence: client.initial[0],
-            flags: flags::SYN | client.ecn.syn_flags(),
-            window: u16::MAX,
-            ecn: client.control_ecn(&env.shared),
-            options: &options,
-            ..blank_header(&env.shared)
-        };
-        let frame = client.frame(env, &header);
-        self.enqueue(env, Owner::Client(number), frame);
-        self.arm_client(env, number);
-    }
-
-    /// The server sends its pending SYN or request.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn ask_for_data(&mut self, env: &mut Env, number: u32) {
-        let options = syn_options(&env.shared);
-        let server = self.server(number);
-        let ecn = server.control_ecn(&env.shared);
-        let (first_data, initial, blank) = (server.first_data(), server.initial[1], blank_header(&env.shared));
-        let Some(asking) = &mut server.asking else { return };
-        asking.on_sent(env.now);
-        let header = if asking.opening() {
-            let flags = flags::SYN | server.ecn.syn_flags();
-            Header { sequence: initial, flags, window: u16::MAX, ecn, options: &options, ..blank }
-        } else {
-            Header {
-                sequence: initial.wrapping_add(1 + asking.sent_bytes() - asking.request_bytes),
-                ack: wire_sequence(first_data, server.receiver.rcv_nxt()),
-                flags: flags::ACK | flags::PSH,
-                window: server.receiver.select_window().map_or(blank.window, advertised),
-                ecn,
-                payload: asking.request_bytes,
-                ..blank
-            }
-        };
-        let frame = server.frame(env, &header);
-        self.enqueue(env, Owner::Server(number), frame);
-        self.arm_server(env, number);
-    }
-
-    // The answering host
-
-    /// The client answers a SYN, for the first time or again.
-    fn client_answers(&mut self, env: &mut Env, number: u32) {
-        let transport = env.shared.transport;
-        let options = syn_options(&env.shared);
-        let client = self.client(number);
-        let answer = client.answer.get_or_insert_with(|| Box::new(Answer::new(transport.rto())));
-        // RFC 5681 section 3.1: the answering host begins with one segment if its answer, or the SYN, was lost.
-        if transport.stack.begins_with_one_segment(answer.times + 1) && client.state == State::Unopened {
-            client.sender.on_lost_handshake();
-        }
-        answer.sent(env.now, transport.syn_ack_timer);
-        let ecn = client.control_ecn(&env.shared);
-        let header = syn_ack(&env.shared, client.ecn, client.initial, ecn, &options);
-        let frame = client.frame(env, &header);
-        self.enqueue(env, Owner::Client(number), frame);
-        if transport.syn_ack_timer {
-            self.arm_client(env, number);
-        }
-    }
-
-    /// The server answers a SYN, for the first time or again.
-    fn server_answers(&mut self, env: &mut Env, number: u32) {
-        let transport = env.shared.transport;
-        let options = syn_options(&env.shared);
-        let server = self.server(number);
-        if transport.syn_ack_timer {
-            let answer = server.answer.get_or_insert_with(|| Box::new(Answer::new(transport.rto())));
-            answer.sent(env.now, true);
-        }
-        let ecn = server.control_ecn(&env.shared);
-        let [client, own] = server.initial;
-        let header = syn_ack(&env.shared, server.ecn, [own, client], ecn, &options);
-        let frame = server.frame(env, &header);
-        self.enqueue(env, Owner::Server(number), frame);
-        if transport.syn_ack_timer {
-            self.arm_server(env, number);
-        }
-    }
-
-    /// Retransmits the client's answer if its deadline has passed.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn client_answer_timer(&mut self, env: &mut Env, number: u32) {
-        let client = self.client(number);
-        if let Some(answer) = &mut client.answer
-            && answer.is_overdue(env.now)
-        {
-            client.sender.on_repeated();
-            self.client_answers(env, number);
-        }
-    }
-
-    /// Retransmits the server's answer, whose deadline has passed.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn server_answer_timer(&mut self, env: &mut Env, number: u32) {
-        let server = self.server(number);
-        if let Some(answer) = &mut server.answer
-            && answer.is_overdue(env.now)
-        {
-            server.repeated += 1;
-            self.server_answers(env, number);
-        }
-    }
-
-    // Receiving
-
-    /// The server receives a SYN, and answers it, or the SYN-ACK for its own SYN.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn server_receives_syn(&mut self, env: &mut Env, number: u32, flags: u8) {
-        let server = self.server(number);
-        if server.ecn.negotiate(env, flags) {
-            server.receiver.ignore_marks();
-        }
-        match &mut server.asking {
-            None => self.server_answers(env, number),
-            Some(asking) if asking.opening() => {
-                asking.opened(env.now);
-                self.ask_for_data(env, number);
-            }
-            // A repeated SYN-ACK (RFC 9293 section 3.10.7.4: a segment outside the window is acknowledged).
-            Some(_) => {
-                let next = server.receiver.rcv_nxt();
-                self.send_ack(env, number, next, false);
-            }
-        }
-    }
-
-    /// The client receives a SYN, and answers it, or the SYN-ACK for its own SYN.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn client_receives_syn(&mut self, env: &mut Env, number: u32, flags: u8) {
-        let client = self.client(number);
-        // Without ECN, senders fall back to Reno, as Linux's DCTCP does (`dctcp_init` in net/ipv4/tcp_dctcp.c).
-        if client.ecn.negotiate(env, flags) {
-            client.sender.set_control(env.shared.transport.control(false));
-        }
-        if client.asked.is_some() {
-            return self.client_answers(env, number);
-        }
-        if let State::Opening { since, attempts } = client.state {
-            client.state = State::Open;
-            if attempts == 1 {
-                client.sender.rtt_mut().sample(env.now.since(since));
-            }
-        }
-        self.send_client_ack(env, number, false);
-        self.send_segments(env, number);
-        if env.shared.trace_senders {
-            self.trace_sender(env, number);
-        }
-    }
-
-    /// The client receives a request, perhaps a repeated one.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn client_receives_request(&mut self, env: &mut Env, number: u32, segment: &Segment) {
-        let client = self.client(number);
-        let expected = client.initial[1].wrapping_add(1 + client.heard_bytes());
-        let Some((_, heard)) = &mut client.asked else { return };
-        if segment.sequence != expected {
-            return self.send_client_ack(env, number, false);
-        }
-        *heard += 1;
-        if *heard > 1 {
-            // The request acknowledges earlier data. The data of this request are not written yet.
-            self.client_receives(env, number, &Segment { payload: 0, ..*segment });
-            return self.write_more(env, number);
-        }
-        client.state = State::Open;
-        if let Some(answer) = &mut client.answer {
-            if let Some(round_trip) = answer.round_trip(env.now) {
-                client.sender.rtt_mut().sample(round_trip);
-            }
-            answer.acknowledged();
-        }
-        self.write_more(env, number);
-    }
-}
-
-impl EcnMode {
-    /// An end reads the flags of a SYN or SYN-ACK. Returns whether it gives up ECN because of them.
-    fn negotiate(&mut self, env: &mut Env, received: u8) -> bool {
-        let before = std::mem::replace(self, self.after(received));
-        let gives_up = before != *self && *self == EcnMode::NotEcn;
-        // Counted by the host that asked. A SYN without the flags leads to such a SYN-ACK as well.
-        env.tally.ecn.refused += u64::from(gives_up && received & flags::ACK != 0);
-        gives_up
-    }
-}
-
 /// A SYN-ACK. `initial` are the sequence numbers of its sender and of the opener.
-fn syn_ack<'a>(shared: &Shared, mode: EcnMode, [own, opener]: [u32; 2], control: Ecn, options: &'a [u8]) -> Header<'a> {
+pub(super) fn syn_ack<'a>(
+    shared: &Shared,
+    mode: EcnMode,
+    [own, opener]: [u32; 2],
+    control: Ecn,
+    options: &'a [u8],
+) -> Header<'a> {
     let capable = mode == EcnMode::Classic && shared.transport.ecn_plus;
     Header {
         sequence: own,
@@ -420,6 +210,6 @@ fn syn_ack<'a>(shared: &Shared, mode: EcnMode, [own, opener]: [u32; 2], control:
     }
 }
 
-fn syn_options(shared: &Shared) -> [u8; 12] {
+pub(super) fn syn_options(shared: &Shared) -> [u8; 12] {
     options::syn(shared.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
 }

@@ -13,23 +13,18 @@ use marklab_observe::CaptureFile;
 use marklab_units::{Duration, Time};
 
 use super::client::Client;
-use super::env::{Env, Event, Shared};
+use super::env::{Env, Shared};
+use super::event::Event;
 use super::flows::OfHost;
 use super::line::Line;
-use super::nic::Nic;
+use super::nic_queue::{Nic, NicQueue};
 use super::pause::PausedLine;
-use super::probes::ProbeEnd;
 use super::queue_pairs::QueuePairs;
 use super::server::Server;
 use crate::config::{Connections, Flow};
 use crate::frame::{Delayed, NetFrame};
 use crate::ledger::Reason;
-use crate::wire::{EndPoint, Segment};
-
-/// Client ports begin above the well-known ports. Each connection has its own pair of client and server port.
-const FIRST_CLIENT_PORT: u32 = 1_024;
-const CLIENT_PORTS: u32 = 64_000;
-const FIRST_SERVER_PORT: u32 = 5_001;
+use crate::wire::Segment;
 
 /// A host.
 pub(super) struct Host {
@@ -65,6 +60,22 @@ pub(super) struct Pool {
     pub(super) idle: BinaryHeap<Reverse<u32>>,
     /// Number of those made so far.
     made: u32,
+}
+
+/// A request of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EchoRecord {
+    /// When it was sent.
+    pub sent: Time,
+    /// Time until its reply; `None` if no reply arrived.
+    pub rtt: Option<Duration>,
+}
+
+/// One end of a probe: its requests so far, and its packets in the NIC.
+#[derive(Debug, Default)]
+pub(super) struct ProbeEnd {
+    pub(super) records: Vec<EchoRecord>,
+    pub(super) nic: NicQueue,
 }
 
 impl Host {
@@ -272,14 +283,4 @@ impl Host {
             pairs.record_unfinished(env);
         }
     }
-}
-
-/// End points of a connection: client and server.
-pub(super) fn end_points(shared: &Shared, connection: u32, src: usize, dst: usize) -> [EndPoint; 2] {
-    let ports = [FIRST_CLIENT_PORT + connection % CLIENT_PORTS, FIRST_SERVER_PORT + connection / CLIENT_PORTS];
-    let end = |node: usize, port: u32| {
-        let (mac, ip) = shared.addresses[node];
-        EndPoint { mac, ip, port: port as u16 }
-    };
-    [end(src, ports[0]), end(dst, ports[1])]
 }

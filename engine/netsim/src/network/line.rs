@@ -3,8 +3,8 @@
 
 use marklab_units::{Duration, Rate, Time, Transmitter};
 
-use super::env::{Env, Event};
-use super::pause::PauseFrame;
+use super::env::Env;
+use super::event::{Event, PauseFrame};
 use crate::frame::NetFrame;
 
 /// A transmitter and its line. Frames on the line exist as events of their arrival.

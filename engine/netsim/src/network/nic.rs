@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host's NIC: packets of its connections wait for the line, in turn or in the order in which they came.
 
-use std::collections::VecDeque;
-
 use marklab_switch::Frame;
-use marklab_tm::{Chain, Chains};
 
-use super::env::{Env, Event};
+use super::env::Env;
+use super::event::Event;
 use super::hosts::Host;
+use super::nic_queue::{NicQueue, Owner};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::wire::stamp;
-
-/// Whose packets these are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Owner {
-    Client(u32),
-    Server(u32),
-    Probe(u32),
-}
-
-/// Packets of one owner that wait in the NIC.
-#[derive(Debug, Default)]
-pub(super) struct NicQueue {
-    waiting: Chain,
-    /// Bytes in the NIC.
-    pub(super) bytes: u64,
-    /// Whether TCP has more to send and waits until one of these packets has left: Linux's `TSQ_THROTTLED`.
-    pub(super) throttled: bool,
-}
-
-/// A NIC.
-#[derive(Debug, Default)]
-pub(super) struct Nic {
-    /// Number of packets that wait, and the packets.
-    waiting: u64,
-    pub(super) queued: Chains<Box<NetFrame>>,
-    /// First come, first served.
-    fifo: Chain,
-    /// Owners with waiting packets, in the order of their turns.
-    turns: VecDeque<Owner>,
-}
 
 impl Host {
     fn nic_queue(&mut self, owner: Owner) -> &mut NicQueue {

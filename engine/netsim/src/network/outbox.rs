@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use marklab_units::Time;
 
-use super::env::Event;
+use super::event::Event;
 
 /// Events for later windows, from the shards that a thread serves.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::threads::own_shards;
+use super::partition::own_shards;
 
 /// Something done: events handled, and the time that it took.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

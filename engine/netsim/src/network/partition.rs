@@ -2,6 +2,7 @@
 //! Which nodes a thread serves: parts of an order in which neighbours are near each other, of about the same weight.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::env::Shared;
 use super::shard::Node;
@@ -115,4 +116,9 @@ impl Partition {
         }
         shard_of
     }
+}
+
+/// Which shards are a thread's own, of so many.
+pub(super) fn own_shards(thread: usize, threads: usize, shards: usize) -> Range<usize> {
+    thread * shards / threads..(thread + 1) * shards / threads
 }

@@ -9,15 +9,6 @@
 use super::env::Env;
 use crate::frame::NetFrame;
 
-/// Packets of a priority.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct PriorityStats {
-    /// Packets with data that hosts have sent.
-    pub sent: u64,
-    /// Packets that arrived at a switch ECN capable and left it with congestion experienced.
-    pub marked: u64,
-}
-
 impl Env {
     /// The code point of a packet whose flow has sent `sent_before` bytes: the number of thresholds not exceeded. Packets
     /// with data are counted.

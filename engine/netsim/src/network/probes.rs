@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probes: hosts that send echo requests at intervals, and the round-trip times of their replies.
 
-use marklab_units::{Duration, Time};
+use marklab_units::Duration;
 
-use super::env::{Env, Event};
-use super::hosts::{Host, end_points};
-use super::nic::{NicQueue, Owner};
+use super::connection::end_points;
+use super::env::Env;
+use super::event::Event;
+use super::hosts::{EchoRecord, Host};
+use super::nic_queue::Owner;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::wire::roce::Roce;
 use crate::wire::{Echo, Ecn, Malformed};
-
-/// A request of a probe.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EchoRecord {
-    /// When it was sent.
-    pub sent: Time,
-    /// Time until its reply; `None` if no reply arrived.
-    pub rtt: Option<Duration>,
-}
-
-/// One end of a probe: its requests so far, and its packets in the NIC.
-#[derive(Debug, Default)]
-pub(super) struct ProbeEnd {
-    pub(super) records: Vec<EchoRecord>,
-    pub(super) nic: NicQueue,
-}
 
 impl Host {
     /// Sends a request of a probe, and schedules the next one.

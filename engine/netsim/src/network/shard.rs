@@ -3,7 +3,8 @@
 
 use marklab_units::Time;
 
-use super::env::{Env, Event};
+use super::env::Env;
+use super::event::Event;
 use super::hosts::Host;
 use super::switches::SwitchNode;
 

@@ -5,7 +5,8 @@ use marklab_observe::{CaptureFile, Departure, Passage, PortDepth, PortTrace, bec
 use marklab_switch::{Fate, Loss, Passed, Switch, Transmitted};
 use marklab_units::{Duration, Time};
 
-use super::env::{Env, Event};
+use super::env::Env;
+use super::event::Event;
 use super::line::Line;
 use super::pause::PausedPort;
 use super::{NetSwitch, PortReport, RunError, SwitchReport};

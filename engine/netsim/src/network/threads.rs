@@ -6,18 +6,18 @@
 //! of other groups only after it. Then they exchange the events for each other's nodes. There is one barrier per window,
 //! and no lock is ever waited for.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use marklab_units::{Duration, Time};
 
-use super::env::{Env, Event, Shared, Tally};
+use super::env::{Env, Shared, Tally};
+use super::event::Event;
 use super::outbox::Outbox;
 use super::outcome::Ended;
 use super::parallelism::{Meter, Parallelism};
-use super::partition::Partition;
+use super::partition::{Partition, own_shards};
 use super::shard::{Node, Shard};
 use super::{Network, Outcome, Progress, RunError};
 use crate::events::Form;
@@ -126,11 +126,6 @@ impl Network {
         tally.merge(last.tally);
         Ended { nodes, tally, lines, traces, sampled, events: handled, end }.outcome(&shared)
     }
-}
-
-/// Which shards are a thread's own, of so many.
-pub(super) fn own_shards(thread: usize, threads: usize, shards: usize) -> Range<usize> {
-    thread * shards / threads..(thread + 1) * shards / threads
 }
 
 /// What all threads of a run know.
