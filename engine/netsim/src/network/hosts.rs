@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use marklab_observe::CaptureFile;
+use marklab_prefetch::prefetch;
 use marklab_units::{Duration, Time};
 
 use super::client::Client;
@@ -222,6 +223,19 @@ impl Host {
     }
 
     // Receiving
+
+    /// Prefetches the connection of a frame that will arrive.
+    #[inline(always)]
+    pub(super) fn expect(&self, shared: &Shared, frame: &NetFrame) {
+        let Some(opener) = shared.opener(frame.connection) else { return };
+        if frame.notes.by_client() {
+            if let Some(Some(server)) = self.servers.get(shared.plan.server(opener) as usize) {
+                prefetch(&**server);
+            }
+        } else if let Some(Some(client)) = self.clients.get(shared.plan.client(opener) as usize) {
+            prefetch(&**client);
+        }
+    }
 
     /// A frame arrives. The host relies only on its bytes; the connection's number only helps to find the connection.
     pub(super) fn receives(&mut self, env: &mut Env, frame: Box<NetFrame>) {

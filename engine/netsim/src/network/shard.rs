@@ -46,6 +46,16 @@ impl Shard {
         true
     }
 
+    /// Prefetches the connection of a frame that will arrive at a host.
+    #[inline(always)]
+    pub(super) fn expect(&self, event: &Event) {
+        if let Event::Arrival { node, frame, .. } = event
+            && let Node::Host(host) = &self.nodes[*node as usize]
+        {
+            host.expect(&self.env.shared, frame);
+        }
+    }
+
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         let env = &mut self.env;

@@ -397,9 +397,13 @@ fn receive(meeting: &Meeting, window: u64, own: usize, shard: &mut Shard) {
     let written = &table.written[own * meeting.threads..][..meeting.threads];
     for (from, written) in written.iter().enumerate().filter(|(_, written)| written.load(Ordering::Relaxed)) {
         written.store(false, Ordering::Relaxed);
-        for (time, event) in locked(&table.letters[from][own]).drain(..) {
-            // Its frame was last used by another node, or longer ago than a window.
+        let mut letters = locked(&table.letters[from][own]);
+        // Their frames were last used by other nodes, or longer ago than a window.
+        for (_, event) in letters.iter() {
             event.prefetch();
+        }
+        for (time, event) in letters.drain(..) {
+            shard.expect(&event);
             shard.env.events.push(time, event);
         }
     }
