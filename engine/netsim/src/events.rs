@@ -13,28 +13,13 @@ use std::mem::ManuallyDrop;
 
 use marklab_units::Time;
 
-/// The form of a calendar. It holds `64 * 64 * top` slots of `2^shift` ns each.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
-    shift: u32,
-    top: usize,
-}
-
-impl Form {
-    /// It takes little memory, and reaches 0.26 ms ahead: enough for link delays and transmissions, not for timers.
-    pub(crate) const SMALL: Form = Form { shift: 4, top: 4 };
-    /// Slots so short that few hold two events, even of a busy network. It reaches as far.
-    pub(crate) const FINE: Form = Form { shift: 2, top: 16 };
-
-    fn slots(self) -> usize {
-        64 * 64 * self.top
-    }
-
-    fn slot_of(self, time: Time) -> u64 {
-        time.nanos() >> self.shift
-    }
-}
-
+/// Width of a slot is 2^SLOT_SHIFT ns: short enough to hold one or two events of a busy network.
+const SLOT_SHIFT: u32 = 4;
+/// Slots in the calendar. It reaches 0.26 ms ahead: enough for link delays and transmissions, not for timers.
+const SLOTS: usize = 64 * WORDS;
+/// Words of the bitmap. The second level has one bit per word.
+const WORDS: usize = 64 * TOP;
+const TOP: usize = 4;
 /// No event.
 const NONE: u32 = u32::MAX;
 /// No slot.
@@ -69,12 +54,11 @@ pub(crate) struct EventQueue<E> {
     /// The free places. The one that was freed last is used next. They are not chained: a chain through places that are in no
     /// cache would be followed one by one.
     free: Vec<u32>,
-    form: Form,
     /// First event of each slot's list.
-    firsts: Box<[u32]>,
+    firsts: Box<[u32; SLOTS]>,
     /// Non-empty slots, and non-zero words of this bitmap.
-    slots: Box<[u64]>,
-    words: Box<[u64]>,
+    slots: [u64; WORDS],
+    words: [u64; TOP],
     /// Far events: time, number among all that were far, and place. At the same time, they keep the order of numbers.
     far: BinaryHeap<Reverse<(Time, u64, u32)>>,
     /// Slot of the first event in `far`; [`NOWHERE`] if there is none.
@@ -83,18 +67,16 @@ pub(crate) struct EventQueue<E> {
     added: u64,
 }
 
-impl<E> EventQueue<E> {
-    /// A queue without events.
-    pub(crate) fn new(form: Form) -> EventQueue<E> {
+impl<E> Default for EventQueue<E> {
+    fn default() -> EventQueue<E> {
         EventQueue {
-            form,
             cursor: 0,
             ahead: NOWHERE,
             places: Vec::new(),
             free: Vec::new(),
-            firsts: vec![NONE; form.slots()].into(),
-            slots: vec![0; form.slots() / 64].into(),
-            words: vec![0; form.top].into(),
+            firsts: Box::new([NONE; SLOTS]),
+            slots: [0; WORDS],
+            words: [0; TOP],
             far: BinaryHeap::new(),
             far_slot: NOWHERE,
             added: 0,
@@ -109,19 +91,11 @@ impl<E: Ranked> Place<E> {
     }
 }
 
+fn slot_of(time: Time) -> u64 {
+    time.nanos() >> SLOT_SHIFT
+}
+
 impl<E: Ranked> EventQueue<E> {
-    /// Where in the calendar a slot lies.
-    #[inline(always)]
-    fn place_of(&self, slot: u64) -> usize {
-        slot as usize & (self.firsts.len() - 1)
-    }
-
-    /// The slot behind the last one that the calendar reaches.
-    #[inline(always)]
-    fn reach(&self) -> u64 {
-        self.cursor + self.firsts.len() as u64
-    }
-
     /// Adds an event.
     ///
     /// # Panics
@@ -132,7 +106,7 @@ impl<E: Ranked> EventQueue<E> {
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, event: E) {
         let event = ManuallyDrop::new(event);
-        assert!(self.form.slot_of(time) >= self.cursor, "an event in the past");
+        assert!(slot_of(time) >= self.cursor, "an event in the past");
         let at = match self.free.pop() {
             Some(at) => at,
             None => self.grow(),
@@ -140,7 +114,7 @@ impl<E: Ranked> EventQueue<E> {
         let place = &mut self.places[at as usize];
         debug_assert!(place.event.is_none(), "a free place holds nothing");
         std::mem::forget(place.event.replace(ManuallyDrop::into_inner(event)));
-        if self.form.slot_of(time) < self.reach() {
+        if slot_of(time) < self.cursor + SLOTS as u64 {
             self.link(at, time);
         } else {
             self.link_far(at, time);
@@ -151,7 +125,7 @@ impl<E: Ranked> EventQueue<E> {
     fn link_far(&mut self, at: u32, time: Time) {
         self.far.push(Reverse((time, self.added, at)));
         self.added += 1;
-        self.far_slot = self.far_slot.min(self.form.slot_of(time));
+        self.far_slot = self.far_slot.min(slot_of(time));
     }
 
     /// Makes a free place.
@@ -168,7 +142,7 @@ impl<E: Ranked> EventQueue<E> {
         // Far events are later than those in the calendar.
         match self.ahead {
             NOWHERE => self.far.peek().map(|first| first.0.0),
-            ahead => Some(self.places[self.firsts[self.place_of(ahead)] as usize].time),
+            ahead => Some(self.places[self.firsts[ahead as usize % SLOTS] as usize].time),
         }
     }
 
@@ -179,15 +153,15 @@ impl<E: Ranked> EventQueue<E> {
             return None;
         }
         if self.ahead == NOWHERE {
-            self.cursor = self.form.slot_of(self.far.peek()?.0.0);
+            self.cursor = slot_of(self.far.peek()?.0.0);
             self.fetch_far();
         } else {
             self.cursor = self.ahead;
-            if self.far_slot < self.reach() {
+            if self.far_slot < self.cursor + SLOTS as u64 {
                 self.fetch_far();
             }
         }
-        let slot = self.place_of(self.cursor);
+        let slot = self.cursor as usize % SLOTS;
         let first = self.firsts[slot];
         let taken = &mut self.places[first as usize];
         let (time, event, last) = (taken.time, taken.event.take(), taken.last);
@@ -201,7 +175,7 @@ impl<E: Ranked> EventQueue<E> {
             }
             self.ahead = self
                 .next_slot()
-                .map_or(NOWHERE, |slot| self.cursor + self.place_of((slot as u64).wrapping_sub(self.cursor)) as u64);
+                .map_or(NOWHERE, |slot| self.cursor + (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64);
         } else {
             self.places[next as usize].last = last;
         }
@@ -212,9 +186,8 @@ impl<E: Ranked> EventQueue<E> {
     /// moves on, so that a new event in a list comes after all events that were added before it.
     #[cold]
     fn fetch_far(&mut self) {
-        let first_slot =
-            |queue: &EventQueue<E>| queue.far.peek().map_or(NOWHERE, |first| queue.form.slot_of(first.0.0));
-        while first_slot(self) < self.reach() {
+        let first_slot = |queue: &EventQueue<E>| queue.far.peek().map_or(NOWHERE, |first| slot_of(first.0.0));
+        while first_slot(self) < self.cursor + SLOTS as u64 {
             if let Some(Reverse((time, _, at))) = self.far.pop() {
                 self.link(at, time);
             }
@@ -227,8 +200,8 @@ impl<E: Ranked> EventQueue<E> {
     fn link(&mut self, at: u32, time: Time) {
         let place = &mut self.places[at as usize];
         (place.time, place.next, place.last) = (time, NONE, at);
-        self.ahead = self.ahead.min(self.form.slot_of(time));
-        let slot = self.place_of(self.form.slot_of(time));
+        self.ahead = self.ahead.min(slot_of(time));
+        let slot = slot_of(time) as usize % SLOTS;
         // The bitmap is small enough to be near; the list may not be.
         if self.slots[slot / 64] & 1 << (slot % 64) != 0 {
             return self.link_in_list(slot, at, time);
@@ -266,7 +239,7 @@ impl<E: Ranked> EventQueue<E> {
 
     /// The first non-empty slot from the cursor on, around the calendar.
     fn next_slot(&self) -> Option<usize> {
-        let start = self.place_of(self.cursor);
+        let start = self.cursor as usize % SLOTS;
         let (word, bit) = (start / 64, start % 64);
         let here = self.slots[word] & (u64::MAX << bit);
         if here != 0 {
@@ -283,8 +256,7 @@ impl<E: Ranked> EventQueue<E> {
         if above != 0 {
             return Some(top * 64 + above.trailing_zeros() as usize);
         }
-        let count = self.words.len();
-        (1..=count).map(|step| (top + step) % count).find_map(|top| {
+        (1..=TOP).map(|step| (top + step) % TOP).find_map(|top| {
             let words = self.words[top];
             (words != 0).then(|| top * 64 + words.trailing_zeros() as usize)
         })
@@ -299,8 +271,6 @@ mod tests {
 
     const NEVER: Time = Time::from_nanos(u64::MAX);
 
-    const FORMS: &[Form] = &[Form::SMALL, Form::FINE];
-
     /// A rank, and the number of the event.
     impl Ranked for (u64, usize) {
         fn rank(&self, _: Time) -> u64 {
@@ -309,9 +279,9 @@ mod tests {
     }
 
     /// Steps in time: within a slot, across slots, across the whole calendar.
-    fn distance(form: Form) -> impl Strategy<Value = u64> {
+    fn distance() -> impl Strategy<Value = u64> {
         // Around the end of the calendar, where slots are reused.
-        let lap = (form.slots() as u64) << form.shift;
+        let lap = (SLOTS as u64) << SLOT_SHIFT;
         prop_oneof![0..3u64, 0..500u64, 0..600_000u64, lap - 64..lap + 64, 0..100_000_000u64]
     }
 
@@ -319,11 +289,9 @@ mod tests {
         /// Oracle: a stable sort by time and rank.
         #[test]
         fn events_come_in_order_of_time_and_rank_and_then_as_added(
-            (form, steps) in prop::sample::select(FORMS).prop_flat_map(|form| {
-                (Just(form), prop::collection::vec(prop::option::weighted(0.6, (distance(form), 0..3u64)), 0..300))
-            }),
+            steps in prop::collection::vec(prop::option::weighted(0.6, (distance(), 0..3u64)), 0..300),
         ) {
-            let mut queue = EventQueue::new(form);
+            let mut queue = EventQueue::default();
             let mut list: Vec<(u64, (u64, usize))> = Vec::new();
             let mut now = 0;
             let take = |list: &mut Vec<(u64, (u64, usize))>| {
@@ -351,8 +319,8 @@ mod tests {
     /// A long list in one slot, of events that are added near and far.
     #[test]
     fn many_ties_in_a_slot_come_in_order() {
-        for (start, form) in FORMS.iter().flat_map(|form| [0, 1 << form.shift, 1 << 40].map(|start| (start, form))) {
-            let mut queue = EventQueue::new(*form);
+        for start in [0, 1 << SLOT_SHIFT, 1 << 40] {
+            let mut queue = EventQueue::default();
             let time = |number: u64| start + number * 7 % 3;
             let rank = |number: u64| number % 2;
             for number in 0..500u64 {

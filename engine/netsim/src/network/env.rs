@@ -13,7 +13,7 @@ use super::flows::Plan;
 use super::outbox::Outbox;
 use crate::config::{Connections, Dcqcn, Discipline, Flow, Nic, Pfc, Probe, Transport};
 use crate::ecn::EcnInterference;
-use crate::events::{EventQueue, Form};
+use crate::events::EventQueue;
 use crate::flow_trace::FlowTrace;
 use crate::frame::{FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
@@ -186,10 +186,10 @@ pub(super) struct Env {
 }
 
 impl Env {
-    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>, form: Form) -> Env {
+    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>) -> Env {
         Env {
             now: Time::ZERO,
-            events: EventQueue::new(form),
+            events: EventQueue::default(),
             frames: FramePool::default(),
             shared: shared.clone(),
             tally: Tally::new(shared, trace_flows_ns),

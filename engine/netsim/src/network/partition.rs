@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use super::env::Shared;
 use super::shard::Node;
-use crate::events::Form;
 
 /// An order of the groups of nodes that are never separated.
 pub(super) struct Partition {
@@ -15,14 +14,15 @@ pub(super) struct Partition {
     lines: usize,
 }
 
-/// Shards of each of several threads, lines of a shard in a large network, and the most shards there are without a thread
-/// for each. By measurement: each shard may have letters for each other one.
+/// Shards of each of several threads.
 const THREAD_SHARDS: usize = 16;
+/// Lines of a shard, up to so many shards; what is divided finds its frames prefetched. By measurement.
+const FEW_LINES: usize = 12;
+const FEW_SHARDS: usize = 32;
+/// Lines of a shard in a large network, and the most shards there are without a thread for each. By measurement: each shard
+/// may have letters for each other one.
 const SHARD_LINES: usize = 100;
 const MOST_SHARDS: usize = 256;
-
-/// From so many lines on, a network that is not divided is a busy one.
-const BUSY_LINES: usize = 32;
 
 impl Partition {
     /// Orders the groups of a network by a search from the first node, breadth first, in which the hosts of a switch follow
@@ -75,13 +75,8 @@ impl Partition {
     /// networks there are more: what a thread serves at a time fits into the cache then.
     pub(super) fn shards(&self, threads: usize) -> usize {
         let shared = if threads == 1 { 1 } else { threads * THREAD_SHARDS };
-        (self.lines / SHARD_LINES).max(shared).min(MOST_SHARDS).max(threads).min(self.parts())
-    }
-
-    /// The form of the calendars of so many shards. By measurement: the fine form takes 4 % of the time of a leaf-spine of 48
-    /// lines, but adds 2 % to that of an incast, and 10 % or more where each of many shards has one.
-    pub(super) fn form(&self, shards: usize) -> Form {
-        if shards == 1 && self.lines >= BUSY_LINES { Form::FINE } else { Form::SMALL }
+        let few = (self.lines / FEW_LINES).min(FEW_SHARDS);
+        (self.lines / SHARD_LINES).max(few).max(shared).min(MOST_SHARDS).max(threads).min(self.parts())
     }
 
     /// Weight of each node: frames that it has sent so far, or its lines if there are none.

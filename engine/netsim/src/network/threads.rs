@@ -20,7 +20,6 @@ use super::parallelism::{Meter, Parallelism};
 use super::partition::{Partition, own_shards};
 use super::shard::{Node, Shard};
 use super::{Network, Outcome, Progress, RunError};
-use crate::events::Form;
 
 /// Events of a window after which a single thread looks at [`Progress`].
 const PROGRESS_EVENTS: u64 = 1 << 14;
@@ -93,7 +92,7 @@ impl Network {
         loop {
             let weights = partition.weights(&nodes);
             let shard_of = Arc::new(partition.cut(&weights, count));
-            let env = || Env::new(&shared, trace_flows_ns, partition.form(count));
+            let env = || Env::new(&shared, trace_flows_ns);
             let shards = split(env, nodes, events, &shard_of, count);
             let meeting = Meeting::new(shards, shard_of, threads);
             let (shards, ended) = run.windows(meeting, (tally.finished, tally.last_finish), meter.as_deref_mut());
@@ -116,7 +115,7 @@ impl Network {
             return Err(RunError::Cancelled);
         }
         progress.finished.store(tally.finished as u64, Ordering::Relaxed);
-        let mut last = Env::new(&shared, trace_flows_ns, Form::SMALL);
+        let mut last = Env::new(&shared, trace_flows_ns);
         last.now = end;
         for node in &nodes {
             if let Node::Host(host) = node {
