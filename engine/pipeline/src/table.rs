@@ -142,8 +142,23 @@ impl Row {
     /// First word of the parameters.
     pub(crate) const ARGS: usize = 1;
 
+    /// Words of each row of a table.
+    pub(crate) fn words(program: &ir::Program, spec: &ir::Table) -> usize {
+        let actions = row_actions(program, spec);
+        let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
+        Row::ARGS + args.max().unwrap_or(0)
+    }
+
     fn head(action: u32, handle: Option<EntryHandle>) -> u64 {
         u64::from(action) | handle.map_or(0, |EntryHandle(number)| Row::HIT | u64::from(number) << 32)
+    }
+}
+
+/// Name and parameters of each action that a table's rows may have.
+fn row_actions(program: &ir::Program, spec: &ir::Table) -> Vec<(String, Vec<ir::ActionParam>)> {
+    match spec.profile {
+        None => actions_of(program, spec),
+        Some(profile) => indirect::calls(program.profiles[profile.index()].selector.is_some()),
     }
 }
 
@@ -174,17 +189,12 @@ pub struct Table {
 impl Table {
     /// A table of a program, with the entries written in its source.
     pub(crate) fn new(program: &ir::Program, spec: &ir::Table) -> Result<Table, TableError> {
-        let mut actions = actions_of(program, spec);
-        let mut indirect = None;
-        if let Some(profile) = spec.profile {
-            indirect = Some(Indirect::new(actions));
-            actions = indirect::calls(program.profiles[profile.index()].selector.is_some());
-        }
-        let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
-        let stride = Row::ARGS + args.max().unwrap_or(0);
+        let indirect = spec.profile.map(|_| Indirect::new(actions_of(program, spec)));
+        let actions = row_actions(program, spec);
+        let stride = Row::words(program, spec);
         let keys: Vec<ir::Key> = compared_keys(spec).cloned().collect();
         let mut table = Table {
-            recent: RecentRows::new(),
+            recent: RecentRows::new(if keys.is_empty() { 0 } else { stride }),
             rows: vec![0; stride],
             stride,
             entries: vec![None],
@@ -273,6 +283,7 @@ impl Table {
         self.check_open()?;
         self.check_action(action, &args, false)?;
         self.entry(handle)?;
+        self.recent.clear();
         self.write_row(handle.0 as usize, action, Some(handle), &args);
         if let Some(entry) = &mut self.entries[handle.0 as usize] {
             entry.action = action;
@@ -313,6 +324,7 @@ impl Table {
             return Err(TableError::Const { table: self.spec.name.clone(), part: "default action" });
         }
         self.check_action(action, args, true)?;
+        self.recent.clear();
         self.write_row(0, action, None, args);
         Ok(())
     }
@@ -360,10 +372,8 @@ impl Table {
 
     /// [`Table::lookup`] in a table whose key is one word, for compiled code that did not find the key in `recent`.
     pub(crate) fn lookup_word(&mut self, key: u64) -> *const u64 {
-        // Not from a slice: its pointer would become invalid when an entry is modified.
-        let row = self.rows.as_ptr().wrapping_add(self.place_of(&[key]));
-        self.recent.put(key, row);
-        row
+        let at = self.place_of(&[key]);
+        self.recent.put(key, &self.rows[at..at + self.stride])
     }
 
     /// Address that compiled code reads without a call, and that never changes: of the recent look-ups, or for a table

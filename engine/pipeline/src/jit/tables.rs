@@ -62,7 +62,7 @@ impl Generator<'_, '_> {
             0 => Ok(direct),
             1 => {
                 let word = self.key_word(&shape, &values);
-                self.look_up_word(table, direct, word)
+                self.look_up_word(table, direct, word, Row::words(self.program, spec))
             }
             words => {
                 let address = self.key_in_memory(&shape, &values)?;
@@ -103,15 +103,15 @@ impl Generator<'_, '_> {
     }
 
     /// The row for a one-word key: the one found recently, or else the result of a call.
-    fn look_up_word(&mut self, table: Value, places: Value, key: Value) -> Result<Value> {
-        let flags = self.regions.recent;
+    fn look_up_word(&mut self, table: Value, places: Value, key: Value, row_words: usize) -> Result<Value> {
+        let bytes = Recent::words(row_words) * size_of::<u64>();
         let multiplier = self.iconst(MULTIPLIER as i64);
         let product = self.b.ins().imul(key, multiplier);
         let place = self.b.ins().ushr_imm_u(product, i64::from(SHIFT));
-        let offset = self.b.ins().ishl_imm_u(place, i64::from(size_of::<Recent>().trailing_zeros()));
+        let offset = self.b.ins().ishl_imm_u(place, i64::from(bytes.trailing_zeros()));
         let recent = self.b.ins().iadd(places, offset);
-        let held = self.b.ins().load(types::I64, flags, recent, offset_of!(Recent, key) as i32);
-        let row = self.b.ins().load(types::I64, flags, recent, offset_of!(Recent, row) as i32);
+        let held = self.b.ins().load(types::I64, self.regions.rows, recent, 0);
+        let row = self.b.ins().iadd_imm_u(recent, (Recent::ROW * size_of::<u64>()) as i64);
         let other = self.b.ins().icmp(IntCC::NotEqual, held, key);
         let (search, found) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(found, types::I64);

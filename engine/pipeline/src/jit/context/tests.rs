@@ -100,8 +100,9 @@ unsafe fn found(context: *mut Context, key: u64) -> u64 {
     // SAFETY: the caller has entered the context.
     unsafe {
         let TableView { table, direct } = *(*context).tables;
-        let recent = direct.cast::<Recent>().add((key.wrapping_mul(MULTIPLIER) >> SHIFT) as usize);
-        let row = if (*recent).key == key { (*recent).row } else { lookup_word(table, key) };
+        let place = (key.wrapping_mul(MULTIPLIER) >> SHIFT) as usize * Recent::words(Row::ARGS + 1);
+        let recent = direct.cast::<u64>().add(place);
+        let row = if *recent == key { recent.add(Recent::ROW) } else { lookup_word(table, key) };
         count_hit(table, *row, 100);
         *row.add(Row::ARGS)
     }
@@ -131,7 +132,7 @@ fn rows_are_read_where_they_are_after_every_change_of_the_tables() {
     let five = table.insert(entry(5, 50)).unwrap();
     table.insert(entry(6, 60)).unwrap();
     assert_eq!(look_up(&mut state, &[5, 6, 5, 8]), [50, 60, 50, 7, 7]);
-    // Rows do not move, so the recent look-ups are kept.
+    // The recent look-ups have the rows as they were.
     state.table_mut(TableId(0)).modify(five, 0, vec![51u32.into()]).unwrap();
     state.table_mut(TableId(0)).set_default(0, &[70u32.into()]).unwrap();
     state.table_mut(TableId(1)).set_default(0, &[71u32.into()]).unwrap();
