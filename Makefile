@@ -14,7 +14,7 @@ ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri tsan deny fuzz compare \
+GOALS := setup pgo dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri tsan deny fuzz compare \
 	determinism reference conformance differential ns3 hosts bench notices docs clean
 .PHONY: $(GOALS)
 
@@ -22,6 +22,12 @@ GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pyte
 setup: $(STAMPS)/engine
 
 dev: setup $(STAMPS)/dev $(STAMPS)/p4runtime-shell
+
+# The same engine, optimised by a profile of typical runs (`rustup component add llvm-tools`): it is built twice. So is the
+# wheel with `MATURIN_PGO=1 make wheel`.
+pgo: $(STAMPS)/python
+	@tools/attempt "building the engine by its profile" "" $(VENV)/bin/maturin develop --release --locked --pgo
+	@touch $(STAMPS)/engine
 
 # The lab as one file for pip, in dist/: engine, package and data. Zig links it, so that it runs with glibc 2.28 and newer.
 # Zig is a Python package here; without the variable, cargo-zigbuild would look for it in the first `python3` on PATH.
