@@ -26,6 +26,7 @@ dev: setup $(STAMPS)/dev $(STAMPS)/p4runtime-shell
 # The same engine, optimised by a profile of typical runs (`rustup component add llvm-tools`): it is built twice. So is the
 # wheel with `MATURIN_PGO=1 make wheel`.
 pgo: $(STAMPS)/python
+	@rm -f $(STAMPS)/engine
 	@tools/attempt "building the engine by its profile" "" $(VENV)/bin/maturin develop --release --locked --pgo
 	@touch $(STAMPS)/engine
 
