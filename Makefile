@@ -23,8 +23,8 @@ setup: $(STAMPS)/engine
 
 dev: setup $(STAMPS)/dev $(STAMPS)/p4runtime-shell
 
-# The same engine, optimised by a profile of typical runs (`rustup component add llvm-tools`): it is built twice. So is the
-# wheel with `MATURIN_PGO=1 make wheel`.
+# The same engine, optimised by a profile of typical runs (`rustup component add llvm-tools`): it is built twice. Not for
+# wheels, whose linker does not know the options of a build that counts.
 pgo: $(STAMPS)/python
 	@rm -f $(STAMPS)/engine
 	@tools/attempt "building the engine by its profile" "" $(VENV)/bin/maturin develop --release --locked --pgo
