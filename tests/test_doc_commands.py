@@ -18,7 +18,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -30,6 +29,7 @@ from marklab.cli.main import _COMMANDS
 from marklab.paths import REPOSITORY
 from needs import lacking, reason
 from pages import MARKS, PAGES, blocks
+from ports import free_port
 
 # Folders and files that commands write, or search beside themselves; all others are only read.
 _COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")
@@ -76,13 +76,6 @@ def fill(folder: Path) -> None:
             shutil.copy2(path, folder / path.name)
         elif path.name not in _LEFT_OUT and not path.name.startswith(".git"):
             (folder / path.name).symlink_to(path)
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
 
 
 def run(script: str, folder: Path) -> tuple[int, str]:

@@ -17,6 +17,7 @@ from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
 from marklab.lab.hosts.host import Host, Seen, client_columns, host_process, joined
 from marklab.traffic.flows import FlowList
+from ports import free_port
 
 MS = 10**6
 
@@ -56,8 +57,8 @@ def run(hosts: list[Host], for_ms: int = 10_000) -> list[Seen]:
     return [host.finish() for host in hosts]
 
 
-def free_ports(n: int) -> list[str]:
-    return [engine.listen("127.0.0.1:0").address for _ in range(n)]
+def free_addresses(n: int) -> list[str]:
+    return [f"127.0.0.1:{free_port()}" for _ in range(n)]
 
 
 def test_each_flow_is_started_by_its_sender_or_by_who_asks_for_it() -> None:
@@ -80,7 +81,7 @@ def test_a_rate_of_an_application_is_refused() -> None:
 def test_flows_between_processes_are_put_together(tmp_path: Path, pulled: list[bool]) -> None:
     flows = flow_list([(0, 1), (1, 0), (0, 1)])
     with ExitStack() as stack:
-        seen = run(start(stack, tmp_path, flows, free_ports(2), pull=np.array(pulled)))
+        seen = run(start(stack, tmp_path, flows, free_addresses(2), pull=np.array(pulled)))
     found = joined(len(flows), seen)
     assert found.status.tolist() == [0, 0, 0]
     assert (found.fct_ns > 0).all()
@@ -90,7 +91,7 @@ def test_flows_between_processes_are_put_together(tmp_path: Path, pulled: list[b
 def test_a_flow_without_end_has_what_arrived(tmp_path: Path) -> None:
     flows = flow_list([(0, 1)], size_bytes=np.array([2**50], np.uint64))
     with ExitStack() as stack:
-        seen = run(start(stack, tmp_path, flows, free_ports(2)), for_ms=50)
+        seen = run(start(stack, tmp_path, flows, free_addresses(2)), for_ms=50)
     found = joined(1, seen)
     assert [engine.flow_statuses()[code] for code in found.status] == ["unfinished"]
     assert found.fct_ns.tolist() == [-1]
@@ -105,7 +106,7 @@ def test_a_host_that_cannot_listen_says_why(tmp_path: Path) -> None:
 
 def test_a_host_that_dies_is_named(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        (host,) = start(stack, tmp_path, flow_list([(1, 0)]), free_ports(1))
+        (host,) = start(stack, tmp_path, flow_list([(1, 0)]), free_addresses(1))
         host._process.kill()
         host._process.wait()
         with pytest.raises(RunFailed, match="the process of host h0 ended: it said nothing"):
@@ -126,7 +127,7 @@ def test_a_host_that_fails_tells_why(tmp_path: Path) -> None:
     columns = client_columns(flow_list([(0, 1)]), 0)
     del columns["ttl"]
     with ExitStack() as stack:
-        listen = free_ports(1)[0]
+        listen = free_addresses(1)[0]
         host = stack.enter_context(host_process((), "h0", listen, tmp_path / "h0", (columns, [listen], 1)))
         host.begin(time.monotonic_ns(), time.monotonic_ns() + 10_000 * MS)
         with pytest.raises(RunFailed, match=r"the process of host h0 ended: .*ttl"):
