@@ -186,10 +186,10 @@ pub(super) struct Env {
 }
 
 impl Env {
-    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>) -> Env {
+    pub(super) fn new(shared: &Arc<Shared>, trace_flows_ns: Option<u64>, events: EventQueue<Event>) -> Env {
         Env {
             now: Time::ZERO,
-            events: EventQueue::default(),
+            events,
             frames: FramePool::default(),
             shared: shared.clone(),
             tally: Tally::new(shared, trace_flows_ns),

@@ -20,11 +20,14 @@ use super::parallelism::{Meter, Parallelism};
 use super::partition::{Partition, own_shards};
 use super::shard::{Node, Shard};
 use super::{Network, Outcome, Progress, RunError};
+use crate::events::EventQueue;
 
 /// Events of a window after which a single thread looks at [`Progress`].
 const PROGRESS_EVENTS: u64 = 1 << 14;
 /// Windows after which the partition is made anew, by what its lines have carried.
 const FIRST_WINDOWS: u64 = 200;
+/// Shards from which on the calendars of all would not stay in the caches.
+const MANY_SHARDS: usize = 32;
 /// The shortest window: events of one instant.
 const INSTANT: Duration = Duration::from_nanos(1);
 /// No event, or a time beyond all events.
@@ -92,7 +95,8 @@ impl Network {
         loop {
             let weights = partition.weights(&nodes);
             let shard_of = Arc::new(partition.cut(&weights, count));
-            let env = || Env::new(&shared, trace_flows_ns);
+            let queue = if count < MANY_SHARDS { EventQueue::new } else { EventQueue::short };
+            let env = || Env::new(&shared, trace_flows_ns, queue());
             let shards = split(env, nodes, events, &shard_of, count);
             let meeting = Meeting::new(shards, shard_of, threads);
             let (shards, ended) = run.windows(meeting, (tally.finished, tally.last_finish), meter.as_deref_mut());
@@ -115,7 +119,7 @@ impl Network {
             return Err(RunError::Cancelled);
         }
         progress.finished.store(tally.finished as u64, Ordering::Relaxed);
-        let mut last = Env::new(&shared, trace_flows_ns);
+        let mut last = Env::new(&shared, trace_flows_ns, EventQueue::new());
         last.now = end;
         for node in &nodes {
             if let Node::Host(host) = node {
