@@ -29,7 +29,7 @@ from marklab.cli.main import _COMMANDS
 from marklab.paths import REPOSITORY
 from needs import lacking, reason
 from pages import MARKS, PAGES, blocks
-from ports import free_port
+from servers import free_port
 
 # Folders and files that commands write, or search beside themselves; all others are only read.
 _COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")

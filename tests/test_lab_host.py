@@ -17,7 +17,7 @@ from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
 from marklab.lab.hosts.host import Host, Seen, client_columns, host_process, joined
 from marklab.traffic.flows import FlowList
-from ports import free_port
+from servers import free_port
 
 MS = 10**6
 
