@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from marklab.papers.claims import known_experiments, load_experiment, runs_of
+from marklab.papers.experiment import known_experiments, load_experiment, runs_of
 from marklab.prepare.experiment import Experiment, ReadyScheme, prepare
 from same_bytes import differing
 

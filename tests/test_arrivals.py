@@ -51,6 +51,17 @@ def test_a_jitter_larger_than_gaps_keeps_flows_in_order_and_chains_apart() -> No
     assert apart_ns == int(flows.start_ns[300]) - int(flows.start_ns[7])
 
 
+@pytest.mark.parametrize("nics", [False, True])
+def test_a_load_may_be_that_of_hosts(nics: bool) -> None:
+    """Of 8 hosts on 2 leaves, a flow to any other host leaves its leaf in 4 of 7 cases, over 4 uplinks at the rate of
+    a host: the load of uplinks is 8/7 of that of hosts' lines. With marking NICs, the lines are those of the NICs."""
+    topology = f"leaf-spine:leaves=2,spines=2,hosts=4,pattern=any,marking_nics={str(nics).lower()}"
+    _, network, of_uplinks = made(topology=topology, load=0.8, flows=100)
+    _, _, of_hosts = made(topology=topology, load=0.7, load_of="hosts", flows=100)
+    assert network.hosts_bps == 8 * 10**10
+    np.testing.assert_allclose(of_hosts.start_ns.astype(float), of_uplinks.start_ns.astype(float), atol=200)
+
+
 def test_a_flow_list_has_no_seed(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("start_ns,src,dst,size_bytes\n0,0,1,1000\n")

@@ -30,14 +30,19 @@ from marklab.artifact.equality import Difference, differences, leaves, table_dif
 from marklab.artifact.stored import chosen, read_artifact
 from marklab.cli.papers.artifact import artifact
 from marklab.errors import BadInput, RunFailed
-from marklab.model import validate
-from marklab.papers import claims as reproduce
-from marklab.papers.claims import Finding, PaperExperiment, load_experiment
+from marklab.model import read_yaml, validate
+from marklab.papers import experiment as reproduce
+from marklab.papers import papers as all_papers
+from marklab.papers.claims import Claim
+from marklab.papers.experiment import PaperExperiment, load_experiment
+from marklab.papers.findings import Finding
+from marklab.papers.papers import Paper
 from marklab.papers.reproduction import Reproduction, reproduce_one
 from marklab.papers.table import verdicts_table
 from marklab.paths import REPOSITORY
 from marklab.report.chart import Form
 from marklab.results.collection import Collection, FailedCell
+from marklab.spec.description import make_spec
 
 Cli = Callable[..., Finished]
 
@@ -55,8 +60,9 @@ setup: {topology: own.yaml, workload: cache, flows: 300, seeds: 2, trace_queue: 
 schemes: [tcn, "dctcp-red:tail"]
 grid: {load: [0.6, 0.9]}
 claims:
-  - {says: TCN against Tail, metric: short.mean, of: tcn, over: "dctcp-red:tail", at: {load: 0.9}, paper: -10}
-  - {says: marks of TCN, metric: marks, of: tcn, at: {load: 0.6}, paper: 1}
+  - {says: TCN against Tail, where: "1", weight: figure, paper: -10,
+     metric: short.mean, of: tcn, over: "dctcp-red:tail", at: {load: 0.9}}
+  - {says: marks of TCN, where: "1", weight: remark, metric: marks, of: tcn, at: {load: 0.6}, paper: 1}
 remarks: [There is no such paper.]
 """
 
@@ -89,6 +95,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def known(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lab knows the experiment by its name."""
     monkeypatch.setattr(reproduce, "EXPERIMENTS", made.done.folder.parents[1] / "experiments")
+    tiny = Paper(title="Nothing", source="nowhere", experiments={"tiny": None})
+    monkeypatch.setattr(all_papers, "papers", lambda: {"nothing": tiny})
 
 
 def unpack(archive: Path, into: Path) -> None:
@@ -167,7 +175,7 @@ def test_its_claims_have_intervals_and_verdicts(made: Made) -> None:
     first = rows[0]
     assert first["paper"] == -10
     assert first["ci95"][0] < first["lab"] < first["ci95"][1]
-    assert first["verdict"] == made.done.findings[0].agreement
+    assert first["verdict"] == made.done.findings[0].verdict()
     text = (made.folder / "claims.md").read_text()
     assert "| claim | paper | lab | 95 % interval | verdict |" in text
     assert "- There is no such paper." in text
@@ -176,14 +184,22 @@ def test_its_claims_have_intervals_and_verdicts(made: Made) -> None:
 def test_an_interval_has_the_claims_unit_and_a_verdict_its_words() -> None:
     claim = made_claim()
     (row,) = verdicts_table([Finding(claim, -12.0, (-15.04, -9.0), {}, (88.0, 100.0))])[2:]
-    assert row == "| so | -10.0 % | -12.0 %<br>88 : 100 µs | -15.0 % to -9.0 % | agree |"
+    assert row == "| so | -10.0 % | -12.0 %<br>88 : 100 µs | -15.0 % to -9.0 % | agrees |"
     (row,) = verdicts_table([Finding(claim)])[2:]
     assert row == "| so | -10.0 % | not run | – | not run |"
 
 
-def made_claim() -> reproduce.Claim:
-    plain = {"says": "so", "metric": "short.mean", "of": "tcn", "over": "red", "paper": -10}
-    return validate(reproduce.Claim, plain, "")
+def made_claim() -> Claim:
+    plain = {
+        "says": "so",
+        "where": "1",
+        "weight": "figure",
+        "metric": "short.mean",
+        "of": "tcn",
+        "over": "red",
+        "paper": -10,
+    }
+    return validate(Claim, plain, "")
 
 
 def test_seeds_and_points_are_those_that_ran(made: Made) -> None:
@@ -198,7 +214,7 @@ def test_seeds_and_points_are_those_that_ran(made: Made) -> None:
     assert set(seeds["flows_digest"]) == set(flow_lists)
     assert seeds["flows_digest"].n_unique() == 4
     # A point can be run again from its complete description, in any folder.
-    spec = reproduce.make_spec(reproduce.read_yaml(folder / "specs" / "1.yaml"))
+    spec = make_spec(read_yaml(folder / "specs" / "1.yaml"))
     assert (spec.load, spec.seed_numbers) == (0.9, range(1, 3))
     assert {choice.label for choice in spec.choices} == {"tcn", "dctcp-red:tail"}
 
@@ -484,7 +500,7 @@ def test_what_nobody_could_repeat_is_refused(tmp_path: Path, setup: dict[str, An
         "paper": "p",
         "setup": {"flows": 10, "seeds": 1, **setup},
         "schemes": schemes,
-        "claims": [{"says": "so", "metric": "marks", "of": schemes[0], "paper": 1}],
+        "claims": [{"says": "so", "where": "1", "weight": "remark", "metric": "marks", "of": schemes[0], "paper": 1}],
     }
     with pytest.raises(BadInput, match=re.escape(says)):
         check("tiny", validate(PaperExperiment, plain, ""))

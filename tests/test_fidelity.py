@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The page of all claims, its sources, and runs of several experiments."""
+"""The pages of all claims, their records, and runs of several experiments."""
 
 import json
 import re
@@ -14,13 +14,15 @@ import pytest
 
 from conftest import Finished
 from marklab.errors import BadInput, Interrupted, RunFailed
-from marklab.papers import fidelity, found
+from marklab.papers import pages as all_pages
 from marklab.papers import papers as all_papers
-from marklab.papers.claims import Agreement, Claim, Effort, Finding, known_experiments, load_experiment
-from marklab.papers.found import FOUND, keep_record, read_record, recorded_findings
-from marklab.papers.papers import Paper, experiments_called, papers
+from marklab.papers import records
+from marklab.papers.experiment import Column, Effort, known_experiments, load_experiment
+from marklab.papers.findings import Finding
+from marklab.papers.papers import Paper, columns_of, experiments_called, papers
+from marklab.papers.records import FOUND, keep_record, read_record, recorded_findings, staleness
 from marklab.papers.reproduction import Reproduction, reproduce_one
-from marklab.papers.table import cells
+from marklab.papers.table import tally
 
 Cli = Callable[..., Finished]
 
@@ -29,15 +31,7 @@ command = import_module("marklab.cli.papers.reproduce")
 
 ROOT = Path(__file__).parent.parent
 
-# Every experiment of the five papers.
-ALL = [
-    "ecnsharp-threshold", "ecnsharp-testbed", "ecnsharp-rttvar", "ecnsharp-leafspine", "ecnsharp-micro",
-    "ecnsharp-sched", "ecnsharp-sens", "ecnsharp-dcqcn", "ecnsharp-pias", "mqecn-latency", "mqecn-minimum",
-    "mqecn-perport", "mqecn-testbed", "mqecn-leafspine", "mqecn-32q", "mqecn-ecnstar", "mqecn-params",
-    "diffecn-converge", "diffecn-fair", "diffecn-testbed", "diffecn-period", "diffecn-leafspine", "diffecn-incast",
-    "diffecn-queues", "diffecn-passlimit", "diffecn-dcqcn", "diffecn-pftcn", "diffecn-accuracy", "ear-locality",
-    "ear-bottlenecks", "ecnplus-aqm", "ecnplus-threshold", "ecnplus-deploy", "ecnplus-testbed",
-]  # fmt: skip
+FAIR = "diffecn-fair"
 
 
 @pytest.fixture
@@ -45,129 +39,160 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the records that a test may change."""
     folder = tmp_path / "found"
     shutil.copytree(FOUND, folder)
-    monkeypatch.setattr(found, "FOUND", folder)
-    monkeypatch.setattr(fidelity, "FOUND", folder)
+    for module in (records, all_pages):
+        monkeypatch.setattr(module, "FOUND", folder)
     return folder
 
 
-def change(path: Path, how: Callable[[list[Any]], object]) -> None:
-    """Change the claims of a record's first run."""
+def change(path: Path, how: Callable[[dict[str, Any]], object]) -> None:
+    """Change the run as printed of a record."""
     plain = json.loads(path.read_text())
-    how(plain["runs"][0]["claims"])
+    how(plain["runs"]["printed"])
     path.write_text(json.dumps(plain))
 
 
-def test_the_page_is_what_is_written_from_the_findings() -> None:
-    assert fidelity.PAGE.read_text() == fidelity.fidelity_page(), "python orchestrator.py fidelity"
+def of_diffecn() -> str:
+    return all_pages.pages()[all_pages.PAGES / "diffecn.md"]
 
 
-def test_every_experiment_of_the_papers_is_there_or_said_to_be_missing() -> None:
-    listed = {name: lacks for paper in papers().values() for name, lacks in paper.experiments.items()}
-    assert sorted(listed) == sorted([*ALL, "Table 1"])
-    page = fidelity.fidelity_page()
-    missing = page.partition("\n## Missing\n")[2]
-    for name, lacks in listed.items():
-        assert (f"\n## {name}\n" in page) == (name in known_experiments())
-        assert (f"`{name}` | {lacks} |" in missing) == (lacks is not None)
+def test_the_pages_are_what_is_written_from_the_findings() -> None:
+    for path, text in all_pages.pages().items():
+        assert path.read_text() == text, "python orchestrator.py fidelity"
+    assert {path.name for path in all_pages.PAGES.iterdir()} == {f"{name}.md" for name in papers()}
+
+
+def test_every_experiment_is_on_its_papers_page_or_said_to_be_missing() -> None:
+    written = all_pages.pages()
+    missing = written[all_pages.OVERVIEW].partition("\n## Not run\n")[2]
+    for name, paper in papers().items():
+        page = written[all_pages.PAGES / f"{name}.md"]
+        for each, lacks in paper.experiments.items():
+            assert (f"\n## {each}\n" in page) == (each in known_experiments())
+            assert (f"`{each}` | | {lacks} |" in missing) == (lacks is not None)
 
 
 def test_nothing_recorded_is_of_no_experiment() -> None:
-    assert {path.stem for path in FOUND.glob("*.json")} == set(known_experiments())
+    assert {path.stem for path in FOUND.glob("*.json")} <= set(known_experiments())
     assert {path.stem for path in FOUND.glob("*.md")} <= {*known_experiments(), *papers(), "preface"}
 
 
-def test_links_of_the_page_lead_to_its_sections() -> None:
-    page = fidelity.fidelity_page()
-    anchors = {
-        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall("(?m)^## (.*)", page)
-    }
-    links = re.findall(r"\]\(#(.*?)\)", page)
-    assert set(links) == anchors - {"overview"}
+def test_each_number_of_a_paper_is_counted_once() -> None:
+    claims = Counter(finding.claim.says for finding in recorded_findings(FAIR, load_experiment(FAIR), None))
+    assert set(claims.values()) == {1}
+    overview = all_pages.pages()[all_pages.OVERVIEW]
+    counted = sum(
+        len(load_experiment(name).claims) + len(load_experiment(name).not_run) for name in known_experiments()
+    )
+    assert re.search(rf"\| \*\*all\*\* \| as printed \| \| {counted} \|", overview)
 
 
-def test_a_recorded_claim_that_is_no_longer_made_is_named(kept: Path) -> None:
-    change(kept / "mqecn-32q.json", lambda claims: claims[0].update(says="an older wording"))
-    with pytest.raises(BadInput, match="mqecn-32q does not make: `an older wording`"):
-        fidelity.fidelity_page()
+def test_a_record_of_another_grid_is_refused(kept: Path) -> None:
+    def elsewhere(run: dict[str, Any]) -> None:
+        run["claims"][0]["point"] = {"lood": 0.5}
+
+    change(kept / f"{FAIR}.json", elsewhere)
+    with pytest.raises(BadInput, match=f"{FAIR}.json: `.*` was found at another grid's lood"):
+        all_pages.pages()
 
 
-def test_an_experiment_without_findings_is_named(kept: Path) -> None:
-    (kept / "mqecn-32q.json").unlink()
-    with pytest.raises(BadInput, match="nothing is recorded of mqecn-32q"):
-        fidelity.fidelity_page()
-
-
-@pytest.mark.parametrize("damage", ["{", '{"runs": [{"effort": "x", "claims": [{"says": "y", "lab": "z"}]}]}'])
+@pytest.mark.parametrize("damage", ["{", '{"runs": {"printed": {"date": "today"}}}'])
 def test_a_damaged_record_is_named(kept: Path, damage: str) -> None:
-    (kept / "mqecn-32q.json").write_text(damage)
-    with pytest.raises(BadInput, match=r"mqecn-32q\.json"):
-        fidelity.fidelity_page()
+    (kept / f"{FAIR}.json").write_text(damage)
+    with pytest.raises(BadInput, match=rf"{FAIR}\.json"):
+        all_pages.pages()
 
 
 def test_claims_that_were_not_run_are_missing(kept: Path) -> None:
-    change(kept / "diffecn-fair.json", lambda claims: claims.pop())
-    page = fidelity.fidelity_page()
-    assert "| F1 beside F4: a third of the rest | 11,294 Mb/s | not run | | |" in page
-    assert "| DiffECN | `diffecn-fair`: F1 beside F4: a third of the rest | not run |" in page
-    assert "| `diffecn-fair` | 5 | 4 | 0 | 0 | 1 |" in page
+    change(kept / f"{FAIR}.json", lambda run: run["claims"].pop())
+    says = load_experiment(FAIR).claims[-1].says
+    assert re.search(rf"\| {re.escape(says)} \| .* \| not run \| not run \|", of_diffecn())
+    assert f"`{FAIR}`: {says} |" in all_pages.pages()[all_pages.OVERVIEW].partition("\n## Not run\n")[2]
 
 
-def test_a_record_keeps_of_older_runs_what_the_new_one_did_not_find(kept: Path) -> None:
-    change(kept / "diffecn-fair.json", lambda claims: claims.append({"says": "an older wording", "lab": 1}))
-    paper = load_experiment("diffecn-fair").with_effort(Effort(seeds=7))
-    first, *rest = paper.claims
-    keep_record(Reproduction("diffecn-fair", paper, [Finding(first, 12000.0), *map(Finding, rest)], [], Path()))
-    older, newer = read_record("diffecn-fair").runs
-    assert [each.says for each in older.claims] == [claim.says for claim in rest]
-    assert [(each.says, each.lab) for each in newer.claims] == [(first.says, 12000.0)]
-    page = fidelity.fidelity_page()
-    assert f"2. {newer.effort}" in page
-    assert "7 seeds" in newer.effort
-    assert f"| {first.says} [2] | 12,961 Mb/s | 12,000 Mb/s |" in page
-    assert f"| {rest[0].says} [1] |" in page
+def test_a_claim_that_disagrees_has_a_cause_or_is_unexplained(kept: Path) -> None:
+    def far(run: dict[str, Any]) -> None:
+        run["claims"][0] |= {"lab": 1.0, "ci95": [1.0, 1.0]}
+
+    says = load_experiment(FAIR).claims[0].says
+    assert f"**{says}**" not in of_diffecn()
+    change(kept / f"{FAIR}.json", far)
+    assert f"- **{says}**: unexplained; nothing was varied yet." in of_diffecn()
+
+
+def recorded(folder: Path, tmp_path: Path, cli: Cli) -> dict[str, Any]:
+    """A new record of an experiment."""
+    assert cli("reproduce", FAIR, "--record", "--no-report", "--out", str(tmp_path / "out")).code == 0
+    return dict(json.loads((folder / f"{FAIR}.json").read_text())["runs"]["printed"])
 
 
 def test_a_run_finds_what_is_recorded(kept: Path, tmp_path: Path, cli: Cli) -> None:
-    """The recorded numbers are those of the present experiment."""
-    paper = load_experiment("diffecn-fair")
-    before = recorded_findings("diffecn-fair", paper, read_record("diffecn-fair"))
-    (kept / "diffecn-fair.json").unlink()
-    assert cli("reproduce", "diffecn-fair", "--record", "--out", str(tmp_path / "out")).code == 0
-    after = recorded_findings("diffecn-fair", paper, read_record("diffecn-fair"))
-    assert [cells(finding) for finding in after] == [cells(finding) for finding in before]
+    """The recorded numbers, plan and fingerprint are those of the present experiment, schemes and engine."""
+    before = json.loads((kept / f"{FAIR}.json").read_text())["runs"]["printed"]
+    (kept / f"{FAIR}.json").unlink()
+    after = recorded(kept, tmp_path, cli)
+    for part in ("claims", "plan", "fingerprint"):
+        assert after[part] == before[part]
 
 
-CHANGE = {"says": "so", "metric": "short.mean", "of": "tcn", "over": "red"}
-NUMBER = {"says": "so", "metric": "short.mean", "of": "tcn"}
+def test_a_record_is_of_one_column(kept: Path) -> None:
+    paper = load_experiment(FAIR)
+    read = paper.model_copy(update={"column": Column.READING})
+    first, *rest = paper.claims
+    findings = [Finding(first, 12000.0, (12000.0, 12000.0), seeds=1), *map(Finding, rest)]
+    keep_record(Reproduction(FAIR, read, findings, [], Path()), Effort())
+    runs = read_record(FAIR).runs
+    assert [each.says for each in runs[Column.READING].claims] == [first.says]
+    assert len(runs[Column.PRINTED].claims) == len(paper.claims)
 
 
-@pytest.mark.parametrize(
-    ("claim", "lab", "agreement"),
-    [
-        (CHANGE | {"paper": -20}, -10.0, Agreement.AGREES),
-        (CHANGE | {"paper": -20}, -9.9, Agreement.SAME_SIGN),
-        (CHANGE | {"paper": -5}, 5.0, Agreement.AGREES),
-        (CHANGE | {"paper": -20}, 0.1, Agreement.DISAGREES),
-        (CHANGE | {"paper": 0}, 10.1, Agreement.DISAGREES),
-        (CHANGE | {"paper": "lower"}, -0.1, Agreement.AGREES),
-        (CHANGE | {"paper": "lower"}, 0.0, Agreement.DISAGREES),
-        (CHANGE | {"paper": 5, "within": True}, -15.0, Agreement.AGREES),
-        (CHANGE | {"paper": 5, "within": True}, -15.1, Agreement.DISAGREES),
-        (NUMBER | {"paper": 200}, 219.0, Agreement.AGREES),
-        (NUMBER | {"paper": 200}, 179.0, Agreement.DISAGREES),
-        (NUMBER | {"paper": 0}, 0.5, Agreement.DISAGREES),
-        (NUMBER | {"metric": "accuracy", "paper": 90}, 80.5, Agreement.AGREES),
-        (NUMBER | {"paper": 200}, None, Agreement.NOT_RUN),
-    ],
-)
-def test_what_agrees(claim: dict[str, Any], lab: float | None, agreement: Agreement) -> None:
-    assert Finding(Claim.model_validate(claim), lab).agreement == agreement
+def test_a_record_goes_stale_with_its_experiment_and_with_the_lab(kept: Path) -> None:
+    paper = load_experiment(FAIR)
+    run = read_record(FAIR).runs[Column.PRINTED]
+    assert staleness(paper, run) is None
+    assert staleness(paper, None) == "nothing is recorded"
+    longer = paper.model_copy(update={"setup": paper.setup | {"until": "90ms"}})
+    assert staleness(longer, run) == "the experiment has changed"
+    label = next(iter(run.fingerprint))
+    otherwise = run.model_copy(update={"fingerprint": {label: "0" * 16}})
+    assert staleness(paper, otherwise) == f"{label}: other bytes than on {run.date}"
+
+
+def test_stale_records_are_listed(kept: Path, cli: Cli) -> None:
+    assert cli("reproduce", FAIR, "--stale").code == 0
+    change(kept / f"{FAIR}.json", lambda run: run.update(plan="0"))
+    done = cli("reproduce", FAIR, "--stale")
+    assert done.code == 1
+    assert re.search(rf"{FAIR} +as printed +the experiment has changed", done.out)
+
+
+def test_only_what_is_out_of_date_is_recorded_anew(
+    kept: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "experiments_called", lambda _: [FAIR, "mqecn-latency"])
+    (kept / "mqecn-latency.json").unlink(missing_ok=True)
+    done = cli("reproduce", "all", "--record", "--no-report", "--column", "printed", "--out", str(tmp_path))
+    assert done.code == 0
+    assert done.out.startswith("1 of 2 records are up to date; 1 have no record, and so no known time")
+    assert [path.name.rpartition("-")[0] for path in tmp_path.iterdir() if path != kept] == ["mqecn-latency"]
+
+
+@pytest.mark.parametrize("more", [["--quick"], ["--at", "load=0.9"]])
+def test_a_record_has_all_of_an_experiment(cli: Cli, more: list[str]) -> None:
+    done = cli("reproduce", "mqecn-testbed", "--record", *more)
+    assert (done.code, done.out) == (2, "")
+    assert "a record has all of an experiment" in done.err
+
+
+def test_an_experiment_has_to_be_named(cli: Cli) -> None:
+    done = cli("reproduce", "--quick")
+    assert done.code == 2
+    assert "`reproduce list` shows all" in done.err
 
 
 def test_names_are_those_of_experiments_and_of_papers() -> None:
     assert experiments_called("diffecn-fair") == ["diffecn-fair"]
-    assert experiments_called("mq-ecn") == [name for name in ALL if name.startswith("mqecn")]
-    assert experiments_called("all") == [name for name in ALL if name in known_experiments()]
+    assert sorted(experiments_called("mq-ecn")) == sorted(name for name in known_experiments() if "mqecn" in name)
+    assert sorted(experiments_called("all")) == sorted(known_experiments())
 
 
 @pytest.mark.parametrize(
@@ -235,16 +260,18 @@ def test_an_experiment_that_fails_does_not_stop_the_others(cli: Cli, three: list
     assert "1 of 3 experiments failed: mqecn-latency: the line broke" in done.err
     assert "mend it" in done.err
     overview = done.out.partition("experiment ")[2]
-    counts = Counter({line.split()[0]: int(line.split()[1]) for line in overview.splitlines()[1:] if line.strip()})
-    assert counts == {"diffecn-fair": 5, "diffecn-converge": 6, "all": 11}
-    assert len(list(tmp_path.iterdir())) == 2
+    counts = {tuple(re.split(r"  +", line)[:2]): int(line.split()[3]) for line in overview.splitlines()[1:] if line}
+    claims = {name: len(load_experiment(name).claims) for name in ("diffecn-fair", "diffecn-converge")}
+    columns = [(name, column) for name in claims for column in columns_of(name)]
+    assert {at: counts[at] for at in counts if at[0] != "all"} == {(n, c.head): claims[n] for n, c in columns}
+    assert len(list(tmp_path.iterdir())) == len(columns)
 
 
 def test_many_experiments_are_one_json_object(cli: Cli, three: list[str], tmp_path: Path) -> None:
     done = cli("reproduce", "all", "--quick", "--json", "--out", str(tmp_path))
     assert done.code == 2
     plain = json.loads(done.out)
-    assert [each["experiment"] for each in plain["experiments"]] == ["diffecn-fair", "diffecn-converge"]
+    assert list(dict.fromkeys(each["experiment"] for each in plain["experiments"])) == [FAIR, "diffecn-converge"]
     assert plain["failed"] == [{"experiment": "mqecn-latency", "error": "the line broke", "remedy": "mend it"}]
 
 
@@ -260,25 +287,20 @@ def test_an_interruption_ends_all(cli: Cli, three: list[str], tmp_path: Path, mo
 def test_points_are_of_one_experiment(cli: Cli) -> None:
     done = cli("reproduce", "mq-ecn", "--at", "load=0.9")
     assert (done.code, done.out) == (2, "")
-    assert "--at narrows one experiment, and `mq-ecn` names 8" in done.err
+    assert "--at narrows one experiment, and `mq-ecn` names" in done.err
 
 
 def test_the_readme_has_what_was_found() -> None:
-    """Each number of its excerpt begins a cell of that experiment's table, with lab and paper from the same claim."""
+    """Each row of its table is a recorded claim: paper, lab and verdict as the pages write them."""
     text = (ROOT / "README.md").read_text().partition("\n## The papers\n")[2].partition("\n## ")[0]
-    # The first row is the header.
-    _, *rows = re.findall(r"(?m)^\| (?:`(\S+)`)? \|.*?\| ([^|]*) \| ([^|]*) \|$", text)
-    found_of = {name: recorded_findings(name, load_experiment(name), read_record(name)) for name in known_experiments()}
-    number = r"[+-]?\d{1,3}(?:,\d{3})*(?:\.\d+)?(?: ±[\d.]+)?"
-    name, pairs = "", 0
-    for named, paper, lab in rows:
-        name = named or name
-        stated = [cells(finding)[1:3] for finding in found_of[name]]
-        for of_paper, of_lab in zip(re.findall(number, paper), re.findall(number, lab), strict=True):
-            pairs += 1
-            assert any(a.startswith(f"{of_paper} ") and b.startswith(f"{of_lab} ") for a, b in stated), (name, of_lab)
-    assert pairs >= 15
-    counts = Counter(finding.agreement for findings in found_of.values() for finding in findings)
-    assert f"has {counts.total()} statements" in text
-    assert f"{counts[Agreement.AGREES]} agree" in text
-    assert f"{counts[Agreement.SAME_SIGN]} more have the same sign, {counts[Agreement.DISAGREES]} disagree" in text
+    rows = re.findall(r"(?m)^\| `(\S+)`: (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", text)
+    assert len(rows) >= 15
+    for name, says, paper, lab, verdict in rows:
+        stated, found, judged = all_pages.excerpt(name, says, Column.READING)
+        assert (paper, lab, verdict) == (stated.splitlines()[0], found.splitlines()[0], judged), (name, says)
+    assert any(row[-1] == "disagrees" for row in rows)
+    for column in Column:
+        found = [each for name in known_experiments() for each in all_pages.findings_of(name, column)]
+        _, agree, disagree, undetermined, _ = tally(found)
+        counted = f"{agree} agree, {disagree} disagree and {undetermined} are undetermined"
+        assert f"{column.head}, {counted}" in " ".join(text.split())

@@ -136,6 +136,24 @@ def test_pairs_of_hosts_belong_to_one_service_and_are_dealt_out_evenly() -> None
     assert sorted(next(iter(own)) for own in services.values()) == sorted(list(range(8)) * 4)
 
 
+@pytest.mark.parametrize("by", ["flow", "pair"])
+@pytest.mark.parametrize("weights", [(), (10, 20, 30, 40)])
+def test_services_may_share_the_load_instead_of_the_flows(by: str, weights: tuple[int, ...]) -> None:
+    """Each has its part of the bytes, whatever its workload; as `by` pairs, all flows of a pair are of one service."""
+    services = {"count": 4, "by": by, "share": "load", "weights": weights, "workloads": ["web_search", "cache"]}
+    experiment = prepare(
+        spec(topology="leaf-spine:leaves=2,spines=2,hosts=4", services=services, flows=200_000, load=0.5)
+    )
+    flows = experiment.flow_lists[1]
+    parts = np.bincount(flows.dscp, weights=flows.size_bytes) / flows.size_bytes.sum()
+    np.testing.assert_allclose(parts, np.array(weights or [25] * 4) / 100, rtol=0.1)
+    own = {(src, dst): dscp for src, dst, dscp in zip(flows.src, flows.dst, flows.dscp, strict=True)}
+    by_pair = all(own[src, dst] == dscp for src, dst, dscp in zip(flows.src, flows.dst, flows.dscp, strict=True))
+    assert by_pair == (by == "pair")
+    # All together have the load of the run, on four uplinks.
+    assert flows.size_bytes.sum() * 8 / (int(flows.start_ns[-1]) / 1e9) == pytest.approx(0.5 * 4e10 * 0.95, rel=0.2)
+
+
 def test_services_have_workloads_of_their_own() -> None:
     settings = {"services": {"count": 2, "workloads": ["web_search", "data_mining"]}, "flows": 5000}
     flows = prepare(spec(**settings)).flow_lists[1]

@@ -31,7 +31,7 @@ from marklab.hosts.script import Script
 from marklab.lab.live import SwitchDescription
 from marklab.model import read_yaml, validate
 from marklab.ns3.scenario import Scenario
-from marklab.papers.claims import PaperExperiment, known_experiments, load_experiment, runs_of
+from marklab.papers.experiment import PaperExperiment, known_experiments, load_experiment, runs_of
 from marklab.papers.papers import Paper
 from marklab.paths import REPOSITORY
 from marklab.promotion import policy as promotion_policy

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import Finished
 from marklab.execution.run import run_spec
-from marklab.papers.claims import Effort, known_experiments, load_experiment, runs_of
+from marklab.papers.experiment import Effort, known_experiments, load_experiment, runs_of
 from marklab.prepare.experiment import prepare
 from marklab.spec.description import make_spec
 from same_bytes import differing

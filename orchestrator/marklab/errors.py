@@ -18,7 +18,14 @@ class MarklabError(Exception):
 
 
 class BadInput(MarklabError, ValueError):  # noqa: N818 - reads as what it is
-    """Something that the user wrote cannot be run."""
+    """Something that the user wrote cannot be run. `place` leads to it, by keys and numbers of items, if known."""
+
+    place: tuple[str | int, ...] = ()
+
+    def at(self, *place: str | int) -> BadInput:
+        """The same error, about the part of the description at this place."""
+        self.place = place
+        return self
 
 
 class SetupError(MarklabError):

@@ -106,21 +106,36 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Described = TypeVar("Described", bound=BaseModel)
 
 
-def validate(model: type[Described], data: object, where: str) -> Described:
+# A place in a description: keys and numbers of items.
+Place = tuple[str | int, ...]
+
+
+def validate(
+    model: type[Described], data: object, where: str, lines: Callable[[Place], int | None] | None = None
+) -> Described:
     """Make a description from plain data. Raises BadInput with all that is wrong in one message.
 
-    `where` names the source of the data in that message.
+    `where` names the source of the data in that message, and `lines` finds the line of a place in it.
     """
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(model, problem) for problem in error.errors()]
+        problems = [_problem(model, problem, lines) for problem in error.errors()]
         remedies = [remedy for _, remedy in problems if remedy]
         text = "; ".join(message for message, _ in problems)
         raise BadInput(f"{where}: {text}" if where else text, remedies[0] if remedies else None) from error
 
 
-def _problem(model: type[BaseModel], problem: Any) -> tuple[str, str | None]:
+def _problem(
+    model: type[BaseModel], problem: Any, lines: Callable[[Place], int | None] | None
+) -> tuple[str, str | None]:
+    message, remedy = _said(model, problem)
+    cause = problem.get("ctx", {}).get("error")
+    line = lines((*problem["loc"], *getattr(cause, "place", ()))) if lines is not None else None
+    return (message if line is None else f"line {line}: {message}"), remedy
+
+
+def _said(model: type[BaseModel], problem: Any) -> tuple[str, str | None]:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         known = _names_at(model, problem["loc"][:-1])
@@ -205,6 +220,37 @@ def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[Base
             return None
         model = inner
     return model
+
+
+def lines_of(path: Path) -> Callable[[Place], int | None]:
+    """A function that finds the line of a place in a YAML file: that of the deepest part of the place that is there."""
+    root = yaml.compose(path.read_text(encoding="utf-8"), _LOADER)
+
+    def line(place: Place) -> int | None:
+        node, found = root, root
+        for part in place:
+            if isinstance(node, yaml.MappingNode):
+                key, node = next(((key, value) for key, value in node.value if key.value == part), (None, None))
+            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+                key = node = node.value[part]
+            else:
+                break
+            if key is None:
+                break
+            found = key
+        return found.start_mark.line + 1 if found is not None else None
+
+    return line
+
+
+def read_described(
+    model: type[Described], path: Path, prepare: Callable[[dict[str, Any]], object] = lambda plain: plain
+) -> Described:
+    """Read a description from a YAML file; `prepare` changes the plain data first. Problems are told with their lines.
+
+    Raises BadInput if the file cannot be read, or does not hold such a description.
+    """
+    return validate(model, prepare(dict(read_yaml(path))), str(path), lines_of(path))
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:

@@ -34,19 +34,22 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     register<bit<32>>(MARKLAB_QUEUES) deficit;
 
     bit<19> k = 0;
+    bit<1> own = 0;
     bit<8> gain = 0;
     bit<1> carries = 0;
 
-    // one_minus_beta_q8: in 1/256. carried: 1 if a turn leaves its deficit to the next one, as in DWRR.
-    action set_params(bit<19> k_pkts, bit<8> one_minus_beta_q8, bit<1> carried) {
+    // own_pkts: 1 if a packet counts itself. one_minus_beta_q8: in 1/256. carried: 1 if a turn leaves its deficit to the
+    // next one, as in DWRR.
+    action set_params(bit<19> k_pkts, bit<1> own_pkts, bit<8> one_minus_beta_q8, bit<1> carried) {
         k = k_pkts;
+        own = own_pkts;
         gain = one_minus_beta_q8;
         carries = carried;
     }
 
     table params {
         actions = { set_params; }
-        default_action = set_params(65, 64, 1);
+        default_action = set_params(65, 0, 64, 1);
     }
 
     bit<32> quantum = 0;
@@ -191,19 +194,19 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             t_round.write(port, round);
         }
 
-        above_line.apply((bit<32>)q.enq_qdepth_pkts, (bit<32>)k, CAUSE_STANDARD, decision, cause);
+        bit<19> qdepth = q.enq_qdepth_pkts + (bit<19>)own;
+        above_line.apply((bit<32>)qdepth, (bit<32>)k, CAUSE_STANDARD, decision, cause);
         // The length is compared with its share by a product, which has more bits than a Threshold.
         if (decision == decision_t.PASS && quantum != 0 &&
-            (bit<64>)q.enq_qdepth_pkts * (bit<64>)round > (bit<64>)quantum_rtt) {
+            (bit<64>)qdepth * (bit<64>)round > (bit<64>)quantum_rtt) {
             decision = decision_t.MARK;
             cause = CAUSE_SHARE;
         }
         if (decision == decision_t.MARK) {
             probabilities.apply();
-            if (q.enq_qdepth_pkts <= k_max &&
-                (quantum == 0 || (bit<64>)q.enq_qdepth_pkts * (bit<64>)round <= (bit<64>)quantum_rtt_max)) {
+            if (qdepth <= k_max && (quantum == 0 || (bit<64>)qdepth * (bit<64>)round <= (bit<64>)quantum_rtt_max)) {
                 bool chosen;
-                draw_mark((bit<32>)q.enq_qdepth_pkts, chosen);
+                draw_mark((bit<32>)qdepth, chosen);
                 if (!chosen) {
                     decision = decision_t.PASS;
                     cause = 0;

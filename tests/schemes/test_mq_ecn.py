@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -50,9 +51,12 @@ def send(switch: Switch, out: Departure) -> bool:
     return sent[15] & 3 == CE
 
 
-def agrees(departures: Iterable[Departure], queues: str = "dwrr:count=4") -> tuple[int, int]:
-    """Compare T_round and marks with the paper's; returns marks by (standard threshold, share)."""
-    switch, paper = Switch("mq-ecn", setup(queues)), oracle(setup(queues))
+def agrees(departures: Iterable[Departure], queues: str = "dwrr:count=4", own: int = 0) -> tuple[int, int]:
+    """Compare T_round and marks with the paper's; returns marks by (standard threshold, share).
+
+    With `own` 1 a packet counts itself.
+    """
+    switch, paper = Switch("mq-ecn:own=on" if own else "mq-ecn", setup(queues)), oracle(setup(queues))
     marks = [0, 0]
     for out in departures:
         marked = send(switch, out)
@@ -60,11 +64,12 @@ def agrees(departures: Iterable[Departure], queues: str = "dwrr:count=4") -> tup
         # T_round contains at most 32 fractional steps of rounding down at a time, because 1 - beta is a quarter.
         slack = Fraction(1, 32)
         assert abs(Fraction(switch.state("t_round"), 256) - paper.t_round) <= slack, out
-        excess = paper.excess(out)
-        if out.found > paper.k:
+        length = out.found + own
+        excess = paper.excess(replace(out, found=length))
+        if length > paper.k:
             assert marked
             marks[0] += 1
-        elif abs(excess) > out.found * slack + 1:
+        elif abs(excess) > length * slack + 1:
             assert marked == (excess > 0), out
             marks[1] += marked
     return marks[0], marks[1]
@@ -87,11 +92,11 @@ def arrivals(draw: st.DrawFn) -> list[Arrival]:
 
 
 @pytest.mark.parametrize("queues", ["dwrr:count=4", "dwrr:count=4,quantum=2mtu/1mtu/1mtu/3mtu", "wrr:count=4"])
-@given(arrivals())
-def test_any_traffic_agrees_with_the_paper(queues: str, traffic: list[Arrival]) -> None:
+@given(arrivals(), st.integers(0, 1))
+def test_any_traffic_agrees_with_the_paper(queues: str, traffic: list[Arrival], own: int) -> None:
     described = Queues.model_validate(queues)
     quanta = described.quanta_bytes(FULL)
-    agrees(round_robin(traffic, quanta, RATE, carries=described.scheduler == "dwrr"), queues)
+    agrees(round_robin(traffic, quanta, RATE, carries=described.scheduler == "dwrr"), queues, own)
 
 
 def test_long_congestion_agrees_with_the_paper() -> None:

@@ -34,8 +34,10 @@ class Switch:
     queue has lost since its last departure, because v1model does not report losses earlier.
     """
 
-    def __init__(self, scheme: str, queues: str = AMPLE) -> None:
-        chosen = fitted(f"{scheme}:k={K}packets")
+    def __init__(self, scheme: str, queues: str = AMPLE, own: int = 0) -> None:
+        chosen = fitted(f"{scheme}:k={K}packets{',own=on' if own else ''}")
+        # What a packet counts for itself.
+        self.own = own
         queueing = Queues.model_validate(queues).to_engine(Limit(packets=10**6), 1514)
         entries = json.dumps(chosen.entries + routes() + services())
         self.harness = _engine.Harness(compiled(chosen.scheme.program), entries, 0, json.dumps(queueing))
@@ -60,7 +62,7 @@ class Switch:
 
     def receive(self, port: int, queue: int) -> bool:
         """Whether an arriving packet is to be marked; a dropped packet is not."""
-        marked = self.occupancy(port) + self.unseen(port) > K
+        marked = self.occupancy(port) + self.unseen(port) + self.own > K
         frame = Frame(dst=(10 << 24) + port, dscp=QUEUES[queue], payload=bytes(1000))
         if self.harness.receive(0, frame.build(), 10**6) is None:
             self.lost[port, queue] += 1
@@ -132,6 +134,16 @@ def test_marks_begin_above_k_packets_of_all_queues_together(scheme: str, others:
     assert switch.steps["marked"] == marked
     cell = 8 * 1 + 1
     assert switch.harness.counter("marks", cell)[0] == marked
+
+
+@pytest.mark.parametrize(("others", "marked"), [(K - 2, False), (K - 1, False), (K, True)])
+def test_a_packet_may_count_itself(others: int, marked: bool) -> None:
+    switch = Switch("per-port", own=1)
+    for number in range(others):
+        switch.receive(1, number % 3)
+    assert switch.receive(1, 3) is marked
+    while switch.transmit(1):
+        pass
 
 
 @pytest.mark.parametrize(("scheme", "marked"), [("per-port", False), ("per-pool", True)])

@@ -93,5 +93,8 @@ def test_per_queue_has_a_threshold_for_each_queue(share: str) -> None:
     switch = Switch(f"per-queue:share={share},k=60packets", setup)
     parts = {0: 6, 1: 12, 2: 18, 3: 24} if share == "minimum" else dict.fromkeys(range(4), 60)
     # The queue above the others has the line to itself.
+    # A packet that counts itself finds one packet more.
+    own = Switch(f"per-queue:share={share},k=60packets,own=on", setup)
     for queue, k in {**parts, 127: 60}.items():
         assert [switch.marks(enq=found, queue=queue) for found in (k - 1, k, k + 1)] == [False, False, True]
+        assert [own.marks(enq=found, queue=queue) for found in (k - 2, k - 1, k)] == [False, False, True]

@@ -24,7 +24,7 @@ from marklab.hosts.causes import Differences
 from marklab.hosts.script import Script
 from marklab.lab.live import SwitchDescription
 from marklab.ns3.scenario import Scenario
-from marklab.papers.claims import PaperExperiment
+from marklab.papers.experiment import PaperExperiment
 from marklab.papers.papers import Paper
 from marklab.promotion import policy as promotion_policy
 from marklab.spec.description import Spec

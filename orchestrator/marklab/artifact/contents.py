@@ -18,9 +18,10 @@ from marklab.artifact import packing, source
 from marklab.artifact.machine import machine
 from marklab.artifact.stored import EXPERIMENTS, Stored, chosen, read_stored
 from marklab.errors import BadInput
-from marklab.papers.claims import Agreement, PaperExperiment, runs_of
+from marklab.papers.experiment import PaperExperiment, runs_of
 from marklab.papers.reproduction import Reproduction
 from marklab.papers.table import effort, tally, verdicts_table
+from marklab.papers.verdicts import Verdict
 from marklab.paths import IN_TREE, REPOSITORY
 from marklab.prepare.versions import lab_versions
 from marklab.report.chart import Form
@@ -105,7 +106,7 @@ def write_artifact(target: Path, done: Sequence[Reproduction], form: Form, on_pa
 def claim_rows(done: Reproduction) -> Iterator[dict[str, Any]]:
     """The claims of an experiment, each with what the lab finds and the verdict, as plain data."""
     for finding in done.findings:
-        yield {"experiment": done.name, **finding.to_json(), "verdict": str(finding.agreement)}
+        yield {"experiment": done.name, **finding.to_json()}
 
 
 def _claims_text(done: Sequence[Reproduction]) -> str:
@@ -185,7 +186,7 @@ def _readme(
         name=name,
         experiments=[_row(one, cells) for one, cells in zip(done, stored, strict=True)],
         efforts=[(each.name, effort(each.paper)) for each in done],
-        agreements=[str(each) for each in Agreement],
+        agreements=[str(each) for each in Verdict],
         times=[(count, _seconds(stored, count)) for count in (*(few for few in _FEW if few < total), total)],
         has_traces=any((each.folder / TRACES).exists() for each in stored),
         versions=versions,

@@ -18,7 +18,7 @@ from marklab.artifact.packing import changed_files
 from marklab.artifact.stored import Place, Stored, StoredCell, chosen, place_of, read_artifact, read_rows
 from marklab.errors import BadInput
 from marklab.execution.progress import cells_bar
-from marklab.papers.claims import runs_of
+from marklab.papers.experiment import runs_of
 from marklab.papers.reproduction import read_reproduction
 from marklab.prepare.versions import lab_versions
 from marklab.results.traces import FOLDER as TRACES

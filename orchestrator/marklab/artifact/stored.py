@@ -12,7 +12,7 @@ from typing import Any
 from marklab.artifact.equality import parsed
 from marklab.artifact.packing import SUMS
 from marklab.errors import BadInput, unknown
-from marklab.papers.claims import PaperExperiment, read_experiment
+from marklab.papers.experiment import PaperExperiment, read_experiment
 from marklab.results.sweep import FINISHED, PLAN, SWEEP, read_cells
 
 # Of the folder of an artifact, in which each experiment has one of its own: that of a reproduction, and more.

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The claims of papers, and the lab's findings.
 
-`papers` lists the papers, `claims` defines an experiment and its claims, `reproduction` runs an experiment, `table`
-renders its findings, `found` keeps them in the tree, `fidelity` writes docs/fidelity.md. Uses `sweeps` and `results`.
-A finding is never edited by hand.
+`claims` defines what a paper states, `experiment` the runs that it is held against, and `reading` what is assumed
+where the paper is silent; `papers` lists the papers. `reproduction` runs an experiment, `findings` evaluates its
+claims, `verdicts` judges them (docs/scoring.md), `table` renders them. `records` keeps findings in the tree with a
+`fingerprint` of the lab that made them, and `pages` writes docs/fidelity. Uses `sweeps` and `results`. A finding is
+never edited by hand.
 """

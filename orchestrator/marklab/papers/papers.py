@@ -6,18 +6,23 @@ from __future__ import annotations
 from functools import cache
 
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, read_yaml, validate
-from marklab.papers.claims import PAPERS, known_experiments
+from marklab.model import Model, lines_of, read_yaml, validate
+from marklab.papers.experiment import PAPERS, Column, PaperExperiment, known_experiments, load_experiment
+from marklab.papers.reading import Assumption, with_reading
 
 ALL = "all"
 
 
 class Paper(Model):
-    """A paper. `experiments` lists all of its experiments, each with what the lab lacks for it, or None."""
+    """A paper. `experiments` lists all of its experiments, each with what the lab lacks for it, or None.
+
+    `reading` has what the lab assumes where the paper's text is silent: one setting for all of its claims.
+    """
 
     title: str
     source: str
     experiments: dict[str, str | None]
+    reading: tuple[Assumption, ...] = ()
 
     @property
     def runnable(self) -> list[str]:
@@ -31,7 +36,11 @@ def papers() -> dict[str, Paper]:
 
     Raises BadInput for an experiment that has neither a file nor a reason, and for a file that belongs to no paper.
     """
-    found = {name: validate(Paper, plain, f"{PAPERS}: {name}") for name, plain in read_yaml(PAPERS).items()}
+    line = lines_of(PAPERS)
+    found = {
+        name: validate(Paper, plain, str(PAPERS), lambda place, name=name: line((name, *place)))  # type: ignore[misc]
+        for name, plain in read_yaml(PAPERS).items()
+    }
     listed = {name: lacks for paper in found.values() for name, lacks in paper.experiments.items()}
     for name, path in known_experiments().items():
         if name not in listed:
@@ -59,3 +68,18 @@ def experiments_called(name: str) -> list[str]:
         if name in paper.experiments:
             raise BadInput(f"`{name}` cannot be run yet", f"it needs {paper.experiments[name]}")
     raise unknown("experiment or paper", name, [*known_experiments(), *papers(), ALL])
+
+
+def columns_of(name: str) -> dict[Column, PaperExperiment]:
+    """An experiment as printed and with its paper's reading, if that changes it.
+
+    Raises BadInput, with the line, for a reading that sets what the paper prints.
+    """
+    printed = load_experiment(name)
+    of, paper = next((key, paper) for key, paper in papers().items() if name in paper.experiments)
+    if not any(assumption.is_about(name) for assumption in paper.reading):
+        return {Column.PRINTED: printed}
+    line = lines_of(PAPERS)
+    read = with_reading(name, printed, paper.reading, lambda place: f"{PAPERS}, line {line((of, 'reading', *place))}")
+    same = (read.setup, read.schemes) == (printed.setup, printed.schemes)
+    return {Column.PRINTED: printed} if same else {Column.PRINTED: printed, Column.READING: read}

@@ -12,7 +12,8 @@ from typing import Any
 
 from marklab.errors import RunFailed
 from marklab.execution.progress import cells_bar
-from marklab.papers.claims import Finding, PaperExperiment, examine, runs_of, to_json
+from marklab.papers.experiment import PaperExperiment, runs_of
+from marklab.papers.findings import Finding, examine, to_json
 from marklab.papers.table import to_markdown
 from marklab.results.collection import FailedCell
 from marklab.results.folders import to_text
@@ -33,6 +34,12 @@ class Reproduction:
     folder: Path
     failed: tuple[FailedCell, ...] = ()
     kept: int = 0
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of all cells in the engine."""
+        results = (result for summary in self.summaries if summary for result in summary.schemes.values())
+        return sum(seed.engine_cpu_s for result in results for seed in result.seeds)
 
     @cached_property
     def plain(self) -> Mapping[str, Any]:

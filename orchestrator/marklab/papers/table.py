@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,55 +12,117 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from marklab.papers.claims import Agreement, Claim, Finding, PaperExperiment
+from marklab.papers.claims import Claim
+from marklab.papers.experiment import Column, PaperExperiment
+from marklab.papers.findings import Finding
+from marklab.papers.verdicts import MOST_SEEDS, Verdict
 from marklab.results.metric import find_metric
 from marklab.results.summary import Summary
 from marklab.tables import markdown
 
-_COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
+# Findings of the same claims by columns.
+Columns = Mapping[Column, Sequence[Finding]]
+
+_COLORS = {Verdict.AGREES: "green", Verdict.DISAGREES: "red", Verdict.UNDETERMINED: "yellow", Verdict.NOT_RUN: "dim"}
 
 
 def print_claims(
-    paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary | None], console: Console
+    paper: PaperExperiment, columns: Columns, summaries: Sequence[Summary | None], console: Console
 ) -> None:
     """Print the paper's claims beside the lab's findings."""
     table = Table(
         title=paper.title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 1, 0)
     )
-    for name in _COLUMNS:
+    for name in ("claim", "paper", *(text for column in columns for text in (column.head, "verdict"))):
         table.add_column(name, header_style="dim", justify="left" if name == "claim" else "right", overflow="fold")
-    for finding in findings:
-        table.add_row(*cells(finding))
+    for line in _lines(columns):
+        verdicts = [finding.verdict() for finding in line.findings]
+        styled = (
+            text
+            for (lab, verdict), found in zip(line.results, verdicts, strict=True)
+            for text in (lab, Text(verdict, style="dim" if line.below else _COLORS[found]))
+        )
+        table.add_row(line.says, line.paper, *styled)
     console.print(table)
-    console.print(
-        Text("Under a change in % are the means that it comes from; ± is half a 95 % confidence interval.", style="dim")
-    )
+    legend = "Under a change in % are the means that it comes from; ± is half a 95 % confidence interval."
+    console.print(Text(legend, style="dim"))
+    for each in paper.not_run:
+        console.print(Text(f"Not run: {each.says}: {each.lacks}", style="dim"))
     for remark in paper.remarks:
         console.print(Text(f"Note: {remark}", style="dim"))
     for warning in dict.fromkeys(warning for summary in summaries if summary for warning in summary.warnings):
         console.print(Text(f"! {warning}", style="bold yellow"))
 
 
+class _Line:
+    """A claim, or a row below one, with its results in all columns: text of the lab's number, and of the verdict."""
+
+    def __init__(self, findings: Sequence[Finding], *, below: bool = False) -> None:
+        self.below = below
+        self.findings = findings
+        claim = findings[0].claim
+        self.says, self.paper = _below(claim.says) if below else claim.says, "" if below else paper_text(claim)
+        self.results = [(lab_text(each), "" if below else verdict_text(each)) for each in findings]
+
+
+def _lines(columns: Columns) -> Iterator[_Line]:
+    for findings in zip(*columns.values(), strict=True):
+        yield _Line(findings)
+        for rows in zip(*(finding.rows for finding in findings), strict=True):
+            yield _Line(rows, below=True)
+
+
+def _below(says: str) -> str:
+    return f"– {says}"
+
+
 def cells(finding: Finding) -> tuple[str, str, str, str, str]:
-    """Claim, paper, lab, difference and ratio as text."""
+    """Claim, paper, lab, difference and verdict as text."""
+    lab = lab_text(finding)
+    return finding.claim.says, paper_text(finding.claim), lab, difference_text(finding), verdict_text(finding)
+
+
+def paper_text(claim: Claim) -> str:
+    """What the paper states, and under a change the means that it gives."""
+    return _stated(claim) + _means(claim.paper_means or (), find_metric(claim.metric).unit)
+
+
+def lab_text(finding: Finding) -> str:
+    """The lab's number with half its interval, the means behind a change, and the point if one was chosen."""
     claim = finding.claim
-    unit = find_metric(claim.metric).unit
-    paper = _stated(claim) + _means(claim.paper_means or (), unit)
     if finding.value is None:
-        return claim.says, paper, "not run", "", ""
+        return "not run"
     digits = max(1, _digits(claim)) if claim.over is None else 1
-    half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.{digits}f}" if finding.interval else ""
+    width = finding.interval[1] - finding.interval[0] if finding.interval else 0.0
+    # Without width it is the same for every seed.
+    half = f" ±{width / 2:,.{digits}f}" if width else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
-    at = f"\nat {where}" if claim.take != "only" else ""
-    lab = _number(claim, finding.value, half) + (_means(finding.means, unit) if claim.over else "") + at
-    if finding.difference is None:
-        direction = "same sign" if finding.same_sign else "other sign" if finding.value else "no change"
-        return claim.says, paper, lab, direction, ""
-    if claim.within and not finding.difference:
-        return claim.says, paper, lab, "within", ""
+    at = f"\nat {where}" if claim.take != "only" and where else ""
+    means = _means(finding.means, find_metric(claim.metric).unit) if claim.over else ""
+    return _number(claim, finding.value, half) + means + at
+
+
+def difference_text(finding: Finding) -> str:
+    """Lab minus paper; for a bound, how far it is exceeded; empty without numbers."""
+    claim, difference = finding.claim, finding.difference
+    if difference is None:
+        return ""
+    if claim.bound is not None and not difference:
+        return "within"
     points = " points" if claim.unit == "%" else _unit(claim.unit)
-    ratio = f"{finding.ratio:,.2f}" if finding.ratio is not None else ""
-    return claim.says, paper, lab, f"{finding.difference:+,.{digits}f}{points}", ratio
+    digits = max(1, _digits(claim)) if claim.over is None else 1
+    return f"{difference:+,.{digits}f}{points}"
+
+
+def verdict_text(finding: Finding) -> str:
+    """The verdict; for an undetermined claim, with the seeds that would decide it."""
+    verdict = finding.verdict()
+    if verdict is not Verdict.UNDETERMINED:
+        return str(verdict)
+    if finding.interval is None:
+        return f"{verdict}: one seed"
+    needed = finding.seeds_needed
+    return f"{verdict}: {f'over {MOST_SEEDS:,}' if needed is None else f'{needed:,}'} seeds"
 
 
 def effort(paper: PaperExperiment) -> str:
@@ -80,31 +142,33 @@ def effort(paper: PaperExperiment) -> str:
     return ", ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
 
 
-def tally(findings: Sequence[Finding]) -> tuple[int, ...]:
-    """How many claims there are, and how many of each agreement."""
-    counts = Counter(finding.agreement for finding in findings)
-    return len(findings), *(counts[agreement] for agreement in Agreement)
+def tally(findings: Sequence[Finding], scale: float = 1.0) -> tuple[int, ...]:
+    """How many claims there are, and how many of each verdict; `scale` multiplies the tolerances."""
+    counts = Counter(finding.verdict(scale) for finding in findings)
+    return len(findings), *(counts[verdict] for verdict in Verdict)
 
 
-def render_overview(rows: Mapping[str, tuple[Sequence[Finding], float]], console: Console) -> None:
-    """Print how many claims of each experiment agree, and how many seconds the experiment took."""
+def render_overview(rows: Mapping[tuple[str, Column], tuple[Sequence[Finding], float]], console: Console) -> None:
+    """Print how many claims of each experiment and column agree, and how many seconds it took."""
     table = Table(box=None, pad_edge=False)
-    for column in ("experiment", "claims", *Agreement, "seconds"):
-        table.add_column(column, header_style="dim", justify="left" if column == "experiment" else "right")
-    for name, (findings, seconds) in rows.items():
-        table.add_row(name, *map(str, tally(findings)), f"{seconds:,.1f}")
-    if len(rows) > 1:
-        findings = [finding for found, _ in rows.values() for finding in found]
-        table.add_row("all", *map(str, tally(findings)), f"{sum(seconds for _, seconds in rows.values()):,.1f}")
+    for title in ("experiment", "run", "claims", *Verdict, "seconds"):
+        table.add_column(title, header_style="dim", justify="left" if title in ("experiment", "run") else "right")
+    for (name, column), (findings, seconds) in rows.items():
+        table.add_row(name, column.head, *map(str, tally(findings)), f"{seconds:,.1f}")
+    for column in Column:
+        of_column = [row for (_, each), row in rows.items() if each is column]
+        if len(of_column) > 1:
+            findings = [finding for found, _ in of_column for finding in found]
+            table.add_row("all", column.head, *map(str, tally(findings)), f"{sum(s for _, s in of_column):,.1f}")
     console.print(table)
 
 
 def verdicts_table(findings: Sequence[Finding]) -> list[str]:
-    """Lines of a Markdown table: what the paper states, what the lab finds with its interval, and how they agree."""
+    """Lines of a Markdown table: what the paper states, what the lab finds with its interval, and the verdict."""
     rows = [
-        (*cells(replace(finding, interval=None))[:3], _interval(finding), finding.agreement) for finding in findings
+        (*cells(replace(finding, interval=None))[:3], _interval(finding), finding.verdict()) for finding in findings
     ]
-    return markdown.table(("claim", "paper", "lab", "95 % interval", "verdict"), rows, "lrrr")
+    return markdown.table(("claim", "paper", "lab", "95 % interval", "verdict"), rows, "lrrrl")
 
 
 def _interval(finding: Finding) -> str:
@@ -117,7 +181,10 @@ def _interval(finding: Finding) -> str:
 def _stated(claim: Claim) -> str:
     if isinstance(claim.paper, str):
         return claim.paper
-    return f"within {claim.paper:g} %" if claim.within else _number(claim, claim.paper)
+    if claim.bound == "within":
+        return f"within {claim.paper:g} %"
+    number = _number(claim, claim.paper)
+    return f"{claim.bound} {number}" if claim.bound else number
 
 
 def _number(claim: Claim, value: float, half: str = "") -> str:
@@ -146,15 +213,23 @@ def _unit(unit: str) -> str:
 def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
     """Write the table as Markdown."""
     remarks = [f"- {remark}" for remark in paper.remarks]
-    lines = [f"### {paper.title}", "", paper.paper, "", effort(paper), "", *claims_table(findings), "", *remarks]
+    table = claims_table({paper.column: findings})
+    lines = [
+        f"### {paper.title}",
+        "",
+        paper.paper,
+        "",
+        f"{effort(paper)}, {paper.column.head}",
+        "",
+        *table,
+        "",
+        *remarks,
+    ]
     return "\n".join(lines) + "\n"
 
 
-def claims_table(findings: Sequence[Finding], runs: Mapping[str, int] | None = None) -> list[str]:
-    """Lines of a Markdown table with a row for each claim. `runs` has the number of a claim's run, by its text."""
-    rows = []
-    for finding in findings:
-        says, *rest = cells(finding)
-        number = (runs or {}).get(finding.claim.says)
-        rows.append([f"{says} [{number}]" if number else says, *rest])
-    return markdown.table(_COLUMNS, rows, "lrrrr")
+def claims_table(columns: Columns) -> list[str]:
+    """Lines of a Markdown table with a row for each claim, and for each row below it."""
+    rows = [(line.says, line.paper, *(text for result in line.results for text in result)) for line in _lines(columns)]
+    heads = ("claim", "paper", *(text for column in columns for text in (column.head, "verdict")))
+    return markdown.table(heads, rows, "lr" + "rl" * len(columns))

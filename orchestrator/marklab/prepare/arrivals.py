@@ -36,13 +36,14 @@ def wire_bytes(size_bytes: float, segments: float, framing: Framing, mss: int) -
     return size_bytes + segments * (HEADER_BYTES + framing.overhead_bytes + padding)
 
 
-def mean_gap_ns(load: float, mean_wire_bytes: float, network: Network) -> float:
+def mean_gap_ns(load: float, mean_wire_bytes: float, network: Network, *, of_hosts: bool = False) -> float:
     """Mean time between flows.
 
-    load = flows/s * mean wire bytes * 8 * (bottleneck lines that a flow passes) / (rates of the bottleneck's lines)
+    load = flows/s * mean wire bytes * 8 * (bottleneck lines that a flow passes) / (rates of the bottleneck's lines),
+    or, `of_hosts`, with the lines of the hosts that receive, of which a flow passes one
     """
-    bits = mean_wire_bytes * 8 * network.bottleneck_share
-    return bits / (load * network.bottleneck_bps) * 1e9
+    share, rates_bps = (1, network.hosts_bps) if of_hosts else (network.bottleneck_share, network.bottleneck_bps)
+    return mean_wire_bytes * 8 * share / (load * rates_bps) * 1e9
 
 
 def generate(spec: Spec, network: Network, seed: int) -> FlowList:
@@ -77,9 +78,8 @@ def _background(spec: Spec, network: Network, seed: int) -> FlowList:
     mean_wire = sum(share * _mean_wire_bytes(workload, spec) for workload, share in _workloads(spec))
     if spec.sessions is not None:
         return web_flows(spec, spec.sessions, network, seed, partial(_wire_bytes, spec))
-    gap = mean_gap_ns(spec.load, mean_wire, network)
-    chosen = integers(uniform(seed, "pairs", spec.flows), len(network.pairs))
-    services = _services(spec, network, seed, chosen)
+    gap = mean_gap_ns(spec.load, mean_wire, network, of_hosts=spec.load_of == "hosts")
+    chosen, services = _pairs_and_services(spec, network, seed)
     flows = make_flows(
         start_ns=_poisson(seed, "arrivals", gap, spec.flows),
         pairs=network.pairs.take(chosen),
@@ -93,8 +93,13 @@ def _workloads(spec: Spec) -> list[tuple[Workload, float]]:
     """The workload of each service, and its share of the flows."""
     if spec.services is None:
         return [(spec.workload, 1.0)]
-    shares = spec.services.shares
-    return [(spec.services.workload(service) or spec.workload, share) for service, share in enumerate(shares)]
+    weights = spec.services.shares
+    workloads = [spec.services.workload(service) or spec.workload for service in range(len(weights))]
+    if spec.services.share == "load":
+        # So many flows that each service has its part of the bytes on the wire.
+        flows = [weight / _mean_wire_bytes(each, spec) for weight, each in zip(weights, workloads, strict=True)]
+        weights = tuple(count / sum(flows) for count in flows)
+    return list(zip(workloads, weights, strict=True))
 
 
 def _mean_wire_bytes(workload: Workload, spec: Spec) -> float:
@@ -107,17 +112,32 @@ def _wire_bytes(spec: Spec, sizes: UInt64) -> Floats:
     return sizes + np.ceil(sizes / mss) * wire_bytes(0, 1, spec.framing, mss)
 
 
-def _services(spec: Spec, network: Network, seed: int, pairs: NDArray[np.intp]) -> NDArray[np.uint8]:
-    """The service of each flow, whose pairs are given by their places among those of the network."""
+def _pairs_and_services(spec: Spec, network: Network, seed: int) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+    """The pair of hosts of each flow, by its place among the network's pairs, and the flow's service."""
+    draws, count = uniform(seed, "pairs", spec.flows), len(network.pairs)
     if spec.services is None:
-        return np.zeros(spec.flows, dtype=np.uint8)
-    if spec.services.by == "pair":
-        # Evenly, and at random: as many pairs as there are, one after the other, in random order.
-        order = np.argsort(uniform(seed, "services of pairs", len(network.pairs)), kind="stable")
-        dealt = np.empty(len(order), dtype=np.uint8)
-        dealt[order] = np.arange(len(order)) % spec.services.count
-        return dealt[pairs]
-    ends = np.cumsum(spec.services.shares)[:-1]
+        return integers(draws, count), np.zeros(spec.flows, dtype=np.uint8)
+    if spec.services.by == "flow":
+        return integers(draws, count), _drawn_services(spec, seed)
+    # Evenly, and at random: as many pairs as there are, one after the other, in random order.
+    order = np.argsort(uniform(seed, "services of pairs", count), kind="stable")
+    dealt = np.empty(count, dtype=np.uint8)
+    dealt[order] = np.arange(count) % spec.services.count
+    if spec.services.share is None:
+        chosen = integers(draws, count)
+        return chosen, dealt[chosen]
+    services, chosen = _drawn_services(spec, seed), np.zeros(spec.flows, dtype=np.intp)
+    for service in range(spec.services.count):
+        own, pairs = services == service, np.flatnonzero(dealt == service)
+        if len(pairs) == 0:
+            raise BadInput(f"{count} pairs of hosts are too few for {spec.services.count} services", "fewer services")
+        chosen[own] = pairs[integers(draws[own], len(pairs))]
+    return chosen, services
+
+
+def _drawn_services(spec: Spec, seed: int) -> NDArray[np.uint8]:
+    """Services by their parts of the flows."""
+    ends = np.cumsum([share for _, share in _workloads(spec)])[:-1]
     return np.searchsorted(ends, uniform(seed, "services", spec.flows), side="right").astype(np.uint8)
 
 

@@ -21,7 +21,7 @@ class ClaimRow:
     paper: str
     lab: str
     difference: str
-    ratio: str
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ def read_claims(folder: Path) -> Claims:
 
 def _finding(plain: dict[str, Any]) -> Any:
     """Read a finding that `Finding.to_json` wrote."""
-    from marklab.papers.claims import Claim, Finding  # noqa: PLC0415
+    from marklab.papers.claims import Claim  # noqa: PLC0415
+    from marklab.papers.findings import Finding  # noqa: PLC0415
 
     claim = Claim.model_validate({name: plain[name] for name in Claim.model_fields if name in plain})
     interval = tuple(plain["ci95"]) if plain["ci95"] else None
-    return Finding(claim, plain["lab"], interval, plain["point"], tuple(plain["lab_means"]))
+    return Finding(claim, plain["lab"], interval, plain["point"], tuple(plain["lab_means"]), plain["seeds"])

@@ -129,6 +129,8 @@ class Spec(Model):
     workload: Distribution = load_workload("web_search")
     # A load above 1 exceeds the capacity of the bottleneck.
     load: float = Field(default=0.5, gt=0, le=2)
+    # The load is a fraction of the rates of the receivers' lines, not of the bottleneck's.
+    load_of: Literal["hosts"] | None = None
     flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
     # Fraction of flows whose hosts negotiate ECN. Default: all flows, if the transport uses ECN.

@@ -36,6 +36,8 @@ class Network:
     known_share: float | None = None
     # What the switches of a tier are called, from tier 1 on, where a builder has words for them.
     tier_names: tuple[str, ...] = ()
+    # Rates of the receivers' lines together, where these are not the last ones on the paths to them.
+    known_hosts_bps: int | None = None
 
     def tier_name(self, tier: int) -> str:
         """What the nodes of a tier are called. Hosts are tier 0."""
@@ -54,6 +56,14 @@ class Network:
     def bottleneck_bps(self) -> int:
         """Sum of the rates of the bottleneck's lines."""
         return sum(line.rate_bps for line in self.bottleneck)
+
+    @cached_property
+    def hosts_bps(self) -> int:
+        """Sum of the rates of the lines to hosts that receive."""
+        if self.known_hosts_bps is not None:
+            return self.known_hosts_bps
+        receivers = set(self.pairs.receivers)
+        return sum(line.rate_bps for line in self.graph.lines if line.target.node in receivers)
 
     @property
     def line_rate_bps(self) -> int:
@@ -117,7 +127,8 @@ def _with_marking_nics(network: Network) -> Network:
     wider = Graph(graph.hosts, (*graph.switches, *(f"{host}-nic" for host in graph.hosts)), tuple(links))
     sources = {line.source for line in network.bottleneck}
     bottleneck = tuple(line for line in wider.lines if line.source in sources)
-    return Network(wider, network.pairs, bottleneck, network.known_share, ("NIC", *network.tier_names))
+    names = ("NIC", *network.tier_names)
+    return Network(wider, network.pairs, bottleneck, network.known_share, names, network.hosts_bps)
 
 
 def _delay(base_rtt_ns: int, hops: int) -> int:

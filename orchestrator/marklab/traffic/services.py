@@ -27,7 +27,8 @@ class Services(Model):
     """Services with separate queues: service i has code point i and queue i.
 
     Each flow, or each pair of hosts, belongs to one service. Flows choose by `weights`, which sum to 1 or to 100
-    percent; by default they are equal. Services take `workloads` in turn; by default all have the workload of the run.
+    percent; by default they are equal. With `share: load` the weights are those of the load, not of the number of
+    flows. Services take `workloads` in turn; by default all have the workload of the run.
     In short: `4:weights=10/20/30/40`.
     """
 
@@ -40,6 +41,7 @@ class Services(Model):
     count: int = Field(ge=1, le=MAX_SERVICES)
     weights: tuple[float, ...] = ()
     by: Literal["flow", "pair"] = "flow"
+    share: Literal["load"] | None = None
     workloads: Annotated[
         tuple[Distribution, ...], BeforeValidator(_as_list, json_schema_input_type=str | tuple[Distribution, ...])
     ] = ()
@@ -70,8 +72,9 @@ class Services(Model):
             raise BadInput(
                 f"the weights of the services sum to {sum(self.weights):g}", "they must sum to 1, or to 100 percent"
             )
-        if self.by == "pair" and self.weights:
-            raise BadInput("pairs of hosts are shared equally by services", "leave out `weights`, or choose `by: flow`")
+        if self.by == "pair" and self.weights and self.share is None:
+            remedy = "leave out `weights`, choose `by: flow`, or share the load (`share: load`)"
+            raise BadInput("pairs of hosts are shared equally by services", remedy)
         return self
 
     def workload(self, service: int) -> Workload | None:

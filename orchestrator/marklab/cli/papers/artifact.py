@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from marklab.execution.cells import default_workers
-from marklab.papers.claims import Effort, load_experiment
-from marklab.papers.papers import experiments_called
+from marklab.papers.experiment import Effort
+from marklab.papers.papers import columns_of, experiments_called
 from marklab.papers.reproduction import Reproduction, lost, reproduce_one
 from marklab.papers.table import tally
 from marklab.paths import ARTIFACTS, COMMAND, RESULTS
@@ -58,7 +58,9 @@ def artifact(
     """Pack experiments for a committee: descriptions, results, figures, claims, versions, and how to repeat them."""
     from marklab.artifact.contents import check, write_artifact  # noqa: PLC0415
 
-    loaded = {each: load_experiment(each) for each in experiments_called(name)}
+    loaded = {
+        column.prefix(each): paper for each in experiments_called(name) for column, paper in columns_of(each).items()
+    }
     if quick:
         loaded = {each: paper.with_effort(paper.quick) for each, paper in loaded.items()}
     papers = {each: paper.with_effort(Effort(flows=flows, seeds=seeds)) for each, paper in loaded.items()}

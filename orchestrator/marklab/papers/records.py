@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The lab's findings on the papers' claims, kept beside the experiments in `experiments/found/ID.json`.
+
+A record belongs to one experiment, and has a run for each column. A run names what made it: the commit, its size, the
+digest of its plan, and the fingerprint of the lab. The text of a claim identifies it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from marklab.errors import BadInput
+from marklab.model import Model, validate
+from marklab.papers.claims import Claim, Label, Settings
+from marklab.papers.experiment import Column, Effort, PaperExperiment, runs_of
+from marklab.papers.findings import Finding
+from marklab.papers.fingerprint import fingerprint
+from marklab.papers.reproduction import Reproduction
+from marklab.paths import EXPERIMENTS
+from marklab.prepare.versions import commit
+from marklab.results.folders import write_json
+
+FOUND = EXPERIMENTS / "found"
+
+# Of numbers in a record, so that a file changes where a result does.
+_DIGITS = 6
+
+
+class Found(Model):
+    """The lab's result for a claim, in the claim's unit: as in `Finding`."""
+
+    says: str
+    lab: float
+    ci95: tuple[float, float] | None = None
+    seeds: int
+    means: tuple[float, ...] = ()
+    point: Settings | None = None
+    rows: tuple[Found, ...] = ()
+
+
+class RecordedRun(Model):
+    """The results of one run, and what made them. `flows` and `seeds` are None where the experiment's own were run."""
+
+    flows: int | None = None
+    seeds: int | None = None
+    date: str
+    commit: str | None = None
+    cpu_s: float
+    plan: str
+    fingerprint: dict[Label, str]
+    claims: tuple[Found, ...]
+
+    @property
+    def effort(self) -> Effort:
+        """The size of the run."""
+        return Effort(flows=self.flows, seeds=self.seeds)
+
+
+class Record(Model):
+    """All findings of an experiment, by columns. Without a reading of its own it has one column."""
+
+    runs: dict[Column, RecordedRun]
+
+
+def read_record(name: str) -> Record:
+    """Read the findings of an experiment; none if nothing was recorded. Raises BadInput if the file cannot be read."""
+    path = _path(name)
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Record(runs={})
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read: {error}", f"`reproduce {name} --record` writes it anew") from error
+    return validate(Record, plain, str(path))
+
+
+def recorded_findings(name: str, paper: PaperExperiment, run: RecordedRun | None) -> list[Finding]:
+    """Findings of all claims of an experiment, in its order. Claims that are not in the record were not run.
+
+    Raises BadInput for a run whose grid is another one.
+    """
+    if run is None:
+        return [Finding(claim) for claim in paper.claims]
+    found = {each.says: each for each in run.claims}
+    for each in run.claims:
+        strange = (each.point or {}).keys() - paper.grid.keys()
+        if strange:
+            raise BadInput(
+                f"{_path(name)}: `{each.says}` was found at another grid's {', '.join(sorted(strange))}",
+                f"`reproduce {name} --record`",
+            )
+    return [_finding(claim, found.get(claim.says)) for claim in paper.claims]
+
+
+def _finding(claim: Claim, each: Found | None) -> Finding:
+    if each is None:
+        return Finding(claim)
+    rows = {row.says: row for row in each.rows}
+    below = tuple(_finding(row, rows.get(row.says)) for row in claim.rows)
+    return Finding(claim, each.lab, each.ci95, each.point, each.means, each.seeds, below)
+
+
+def keep_record(done: Reproduction, size: Effort) -> Path:
+    """Record the findings of a run in place of those of its column."""
+    claims = tuple(_found(finding) for finding in done.findings if finding.value is not None)
+    run = RecordedRun(
+        flows=size.flows,
+        seeds=size.seeds,
+        date=datetime.now(UTC).date().isoformat(),
+        commit=commit(),
+        cpu_s=_rounded(done.cpu_s),
+        plan=plan_digest(done.paper),
+        fingerprint=fingerprint(done.paper),
+        claims=claims,
+    )
+    record = Record(runs={**read_record(done.name).runs, done.paper.column: run})
+    FOUND.mkdir(exist_ok=True)
+    write_json(_path(done.name), record.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+    return _path(done.name)
+
+
+def staleness(paper: PaperExperiment, run: RecordedRun | None) -> str | None:
+    """Why a record is out of date: it is missing, the experiment has changed, or the lab computes otherwise."""
+    if run is None:
+        return "nothing is recorded"
+    if run.plan != plan_digest(paper.with_effort(run.effort)):
+        return "the experiment has changed"
+    now = fingerprint(paper)
+    other = [label for label in now if now[label] != run.fingerprint.get(label)]
+    return f"{', '.join(other)}: other bytes than on {run.date}" if other else None
+
+
+def plan_digest(paper: PaperExperiment) -> str:
+    """Digest of all runs of an experiment, as they are described."""
+    runs = [[point, spec.to_plain(), labels] for point, spec, labels in runs_of(paper)]
+    return hashlib.sha256(json.dumps(runs, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _found(finding: Finding) -> Found:
+    claim = finding.claim
+    return Found(
+        says=claim.says,
+        lab=_rounded(finding.value or 0.0),
+        ci95=(_rounded(finding.interval[0]), _rounded(finding.interval[1])) if finding.interval else None,
+        seeds=finding.seeds,
+        means=tuple(map(_rounded, finding.means)) if claim.over else (),
+        point=finding.point if claim.take != "only" else None,
+        rows=tuple(_found(row) for row in finding.rows if row.value is not None),
+    )
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.{_DIGITS}g}")
+
+
+def _path(name: str) -> Path:
+    return FOUND / f"{name}.json"
