@@ -199,10 +199,13 @@ def test_names_are_those_of_experiments_and_of_papers() -> None:
     ("name", "why"),
     [
         ("ecnsharp", "did you mean `ecn-sharp`"),
-        ("Table 1", "it needs round trips through parts of a testbed"),
+        ("a testbed", "it needs a load balancer"),
     ],
 )
-def test_what_cannot_be_run_says_why(name: str, why: str) -> None:
+def test_what_cannot_be_run_says_why(name: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = Paper(title="One", source="somewhere", experiments={"a testbed": "a load balancer"})
+    listed = papers() | {"one": lacking}
+    monkeypatch.setattr(all_papers, "papers", lambda: listed)
     with pytest.raises(BadInput) as refused:
         experiments_called(name)
     assert why in f"{refused.value}: {refused.value.remedy}"

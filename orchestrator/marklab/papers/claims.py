@@ -42,6 +42,8 @@ class Row(Model):
     at: Settings | None = None
     over_at: Settings | None = None
     take: Take | None = None
+    # What the paper has there, if it prints it, beside the number that is counted.
+    paper: float | None = None
 
 
 class Claim(Model):

@@ -57,23 +57,23 @@ def print_claims(
 class _Line:
     """A claim, or a row below one, with its results in all columns: text of the lab's number, and of the verdict."""
 
-    def __init__(self, findings: Sequence[Finding], *, below: bool = False) -> None:
+    def __init__(self, findings: Sequence[Finding], *, below: bool = False, printed: bool = False) -> None:
         self.below = below
         self.findings = findings
         claim = findings[0].claim
-        self.says, self.paper = _below(claim.says) if below else claim.says, "" if below else paper_text(claim)
+        self.says, self.paper = claim.says, paper_text(claim)
+        if below:
+            # A row has the claim's number, unless the paper prints another one for it.
+            self.says, self.paper = f"– {claim.says}", self.paper if printed else ""
         self.results = [(lab_text(each), "" if below else verdict_text(each)) for each in findings]
 
 
 def _lines(columns: Columns) -> Iterator[_Line]:
     for findings in zip(*columns.values(), strict=True):
         yield _Line(findings)
-        for rows in zip(*(finding.rows for finding in findings), strict=True):
-            yield _Line(rows, below=True)
-
-
-def _below(says: str) -> str:
-    return f"– {says}"
+        below = zip(findings[0].claim.also, *(finding.rows for finding in findings), strict=False)
+        for row, *found in below:
+            yield _Line(found, below=True, printed=row.paper is not None)
 
 
 def cells(finding: Finding) -> tuple[str, str, str, str, str]:
