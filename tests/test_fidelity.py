@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from conftest import Finished
 from marklab.errors import BadInput, Interrupted, RunFailed
 from marklab.papers import pages as all_pages
 from marklab.papers import papers as all_papers
 from marklab.papers import records
+from marklab.papers.chart import DIGEST, Multiple, chart_rows, digest_of
+from marklab.papers.claims import Claim
 from marklab.papers.experiment import Column, Effort, known_experiments, load_experiment
 from marklab.papers.findings import Finding
 from marklab.papers.papers import Paper, columns_of, experiments_called, papers
@@ -58,7 +61,31 @@ def of_diffecn() -> str:
 def test_the_pages_are_what_is_written_from_the_findings() -> None:
     for path, text in all_pages.pages().items():
         assert path.read_text() == text, "python orchestrator.py fidelity"
-    assert {path.name for path in all_pages.PAGES.iterdir()} == {f"{name}.md" for name in papers()}
+    assert {path.stem for path in all_pages.PAGES.iterdir()} == set(papers())
+
+
+def test_the_charts_show_what_was_found() -> None:
+    for path, rows in all_pages.charts().items():
+        with Image.open(path) as image:
+            assert image.text[DIGEST] == digest_of(rows), "python orchestrator.py fidelity"
+
+
+def test_a_chart_has_the_multiples_of_the_papers_numbers() -> None:
+    """A change of -20 % leaves 80 %, so that -10 % is 1.125 of it; bounds and directions have no multiple."""
+    plain = {"where": "1", "weight": "figure", "metric": "short.mean", "of": "tcn"}
+    change, number, direction = (
+        Claim.model_validate(plain | more)
+        for more in (
+            {"says": "a", "over": "red", "paper": -20},
+            {"says": "b", "paper": 200},
+            {"says": "c", "over": "red", "paper": "lower"},
+        )
+    )
+    found = [Finding(change, -10.0, (-20.0, 0.0)), Finding(number, 100.0), Finding(direction, -3.0)]
+    first, second = chart_rows({Column.PRINTED: found})
+    assert first.lab[Column.PRINTED] == Multiple(pytest.approx(1.125), pytest.approx((1.0, 1.25)))
+    assert first.agrees == pytest.approx((0.875, 1.125))
+    assert second.lab[Column.PRINTED] == Multiple(0.5, None)
 
 
 def test_every_experiment_is_on_its_papers_page_or_said_to_be_missing() -> None:

@@ -104,7 +104,7 @@ def test_claims_are_computed_from_their_points() -> None:
     assert worst.point == {"load": 0.1}
     assert itself.value == pytest.approx(110)
     assert cells(itself)[2].startswith("110 ±")
-    assert "| at one load | -20.0 % | -20.0 %<br>120 : 150 µs | agrees |" in to_markdown(paper, [one])
+    assert "| at one load | 5.2 | -20.0 % | -20.0 %<br>120 : 150 µs | agrees |" in to_markdown(paper, [one])
 
 
 @pytest.mark.parametrize(("bound", "difference"), [(49.9, "+0.1 points"), (50, "within"), (50.1, "within")])
@@ -295,7 +295,7 @@ def test_rows_below_a_claim_are_evaluated_and_not_counted() -> None:
     (finding,) = examine(paper, POINTS)
     assert [below.value for below in finding.rows] == [pytest.approx(100 * (220 / 210 - 1))]
     assert tally([finding])[0] == 1
-    assert "| – at 10 % | | +4.8" in to_markdown(paper, [finding])
+    assert "| – at 10 % | | | +4.8" in to_markdown(paper, [finding])
 
 
 def test_a_size_is_that_of_its_points() -> None:

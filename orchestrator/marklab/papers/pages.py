@@ -8,10 +8,11 @@ that of a paper's page, and `ID.md` a text under the table of an experiment.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from marklab.errors import BadInput
+from marklab.papers.chart import ChartRow, chart_rows
 from marklab.papers.claims import Claim, Weight
 from marklab.papers.experiment import Column, PaperExperiment
 from marklab.papers.findings import Finding
@@ -55,6 +56,18 @@ def pages() -> dict[Path, str]:
     for name, paper in papers().items():
         written[PAGES / f"{name}.md"] = _paper_page(name, paper, experiments[name])
     return written
+
+
+def charts() -> dict[Path, list[ChartRow]]:
+    """What the charts of the pages show, by their paths."""
+    shown = {}
+    for name, paper in papers().items():
+        rows = []
+        for each in paper.runnable:
+            found = {column: findings_of(each, column) for column in Column}
+            rows += [replace(row, says=f"{each.partition('-')[2]}: {row.says}") for row in chart_rows(found)]
+        shown[PAGES / f"{name}.png"] = rows
+    return shown
 
 
 def _read(name: str) -> _Experiment:
@@ -197,6 +210,8 @@ def _paper_page(name: str, paper: Paper, experiments: Sequence[_Experiment]) -> 
             f"{paper.source}. How claims are scored: [scoring](../scoring.md). All papers: [fidelity](../fidelity.md).",
             *_text(name),
             "\n".join(_paper_overview(experiments)),
+            f"![Numbers of the lab as multiples of the paper's, with intervals]({name}.png)",
+            "Claims with numbers, in the order of the tables. A change is drawn as the ratio of what remains.",
             "## The reading",
             *_reading(paper.reading),
             *(part for one in experiments for part in _chapter(one)),

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from marklab.papers.claims import Claim
+from marklab.papers.claims import Claim, Weight
 from marklab.papers.experiment import Column, PaperExperiment
 from marklab.papers.findings import Finding
 from marklab.papers.verdicts import MOST_SEEDS, Verdict
@@ -229,7 +229,16 @@ def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
 
 
 def claims_table(columns: Columns) -> list[str]:
-    """Lines of a Markdown table with a row for each claim, and for each row below it."""
-    rows = [(line.says, line.paper, *(text for result in line.results for text in result)) for line in _lines(columns)]
-    heads = ("claim", "paper", *(text for column in columns for text in (column.head, "verdict")))
-    return markdown.table(heads, rows, "lr" + "rl" * len(columns))
+    """Lines of a Markdown table with a row for each claim, headlines in bold, and for each row below it."""
+    rows = [
+        (*_named(line), line.paper, *(text for result in line.results for text in result)) for line in _lines(columns)
+    ]
+    heads = ("claim", "where", "paper", *(text for column in columns for text in (column.head, "verdict")))
+    return markdown.table(heads, rows, "llr" + "rl" * len(columns))
+
+
+def _named(line: _Line) -> tuple[str, str]:
+    claim = line.findings[0].claim
+    if line.below:
+        return line.says, ""
+    return f"**{line.says}**" if claim.weight is Weight.HEADLINE else line.says, claim.where

@@ -6,7 +6,8 @@ from __future__ import annotations
 from rich.console import Console
 
 from marklab.errors import RunFailed
-from marklab.papers.pages import OVERVIEW, PAGES, pages
+from marklab.papers.chart import draw_chart
+from marklab.papers.pages import OVERVIEW, PAGES, charts, pages
 from marklab.paths import require_tree
 
 
@@ -19,4 +20,6 @@ def fidelity() -> None:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise RunFailed(f"cannot write {path}: {error.strerror}") from error
+    for path, rows in charts().items():
+        draw_chart(rows, path)
     Console(highlight=False).print(f"[dim]{OVERVIEW}, {PAGES}/[/dim]", soft_wrap=True)
