@@ -16,7 +16,7 @@ from marklab.papers.claims import Claim
 from marklab.papers.experiment import Column, PaperExperiment, known_experiments
 from marklab.papers.findings import Finding
 from marklab.papers.papers import columns_of, papers
-from marklab.papers.reading import Assumption, with_reading
+from marklab.papers.reading import Assumption, varied, with_reading
 from marklab.papers.table import verdict_text
 from marklab.papers.verdicts import Verdict, judge, seeds_needed
 from marklab.statistics.samples import t95
@@ -150,6 +150,18 @@ PRINTED = {
     "grid": {"load": [0.5], "queues": ["fifo"]},
     "claims": [CHANGE | {"of": "ecn-sharp:pst_target=85us", "over": "tcn", "paper": -20}],
 }
+
+
+def test_a_setting_can_be_varied() -> None:
+    printed = validate(PaperExperiment, PRINTED, "")
+    setup = varied(varied(printed, "transport.initial_window", "16"), "topology.marking_nics", "true").setup
+    assert setup["transport"] == {"min_rto": "5ms", "initial_window": 16}
+    assert setup["topology"] == {"builder": "incast", "senders": "4", "marking_nics": True}
+    assert printed.setup["transport"] == {"min_rto": "5ms"}
+    with pytest.raises(BadInput, match="load is a setting of the grid"):
+        varied(printed, "load", "0.9")
+    with pytest.raises(BadInput, match="is not YAML"):
+        varied(printed, "queue", "[")
 
 
 def read_as(**assumption: Any) -> PaperExperiment:

@@ -258,8 +258,7 @@ def _chapter(one: _Experiment) -> Iterator[str]:
     yield f"{one.paper.title}. {one.paper.paper}."
     yield "\n".join(f"- {said}" for said in _runs(one))
     yield "\n".join(claims_table(one.findings))
-    differences = [line for column in Column for line in _differences(one, column)]
-    yield from filter(None, ["\n".join(dict.fromkeys(differences))])
+    yield from filter(None, ["\n".join(_differences(one))])
     yield from _text(one.name)
     yield from filter(None, ["\n".join(f"- {remark}" for remark in one.paper.remarks)])
 
@@ -275,18 +274,23 @@ def _runs(one: _Experiment) -> Iterator[str]:
         yield f"{column.head}: {effort(sized)}; {run.date}{at}, {run.cpu_s / 3600:.2f} CPU hours"
 
 
-def _differences(one: _Experiment, column: Column) -> Iterator[str]:
-    """Of claims that disagree, the cause, or what was tried."""
-    for found in one.in_column(column):
-        claim = found.claim
-        if found.verdict() is not Verdict.DISAGREES:
+def _differences(one: _Experiment) -> Iterator[str]:
+    """Of claims that disagree in a column, the cause, or what was tried."""
+    disagree = [
+        found.claim.says for column in Column for found in one.in_column(column) if found.verdict() is Verdict.DISAGREES
+    ]
+    left = []
+    for claim in one.paper.claims:
+        if claim.says not in disagree:
             continue
         if claim.cause is not None:
             yield f"- **{claim.says}**: {claim.cause}"
         elif claim.tried is not None:
             yield f"- **{claim.says}**: unexplained. Tried: {claim.tried}"
         else:
-            yield f"- **{claim.says}**: unexplained; nothing was varied yet."
+            left.append(claim.says)
+    if left:
+        yield f"- Unexplained, nothing was varied yet: {'; '.join(left)}."
 
 
 def findings_of(name: str, column: Column) -> Sequence[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import yaml
 from pydantic import Field
 
 from marklab.catalog.choice import parse_choice
@@ -65,6 +66,22 @@ def with_reading(
     plain |= {"column": Column.READING, "setup": setup, "schemes": [str(choice) for choice in choices.values()]}
     plain["claims"] = [_relabelled(claim, labels) for claim in plain["claims"]]
     return PaperExperiment.model_validate(plain)
+
+
+def varied(paper: PaperExperiment, key: str, text: str) -> PaperExperiment:
+    """The experiment with another value of a setting, written in YAML.
+
+    Raises BadInput if the setting is one of the grid, whose points would replace it.
+    """
+    if key in paper.grid:
+        raise BadInput(f"{key} is a setting of the grid", f"--at {key}=... takes some of its values")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadInput(f"--set {key}: `{text}` is not YAML") from error
+    setup = dict(paper.setup)
+    _put(setup, key, value)
+    return paper.model_copy(update={"setup": setup})
 
 
 def _relabelled(claim: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from marklab.execution.cells import default_workers
 from marklab.papers.experiment import Column, Effort, PaperExperiment, load_experiment
 from marklab.papers.findings import Finding
 from marklab.papers.papers import ALL, columns_of, experiments_called, papers
+from marklab.papers.reading import varied
 from marklab.papers.records import keep_record, read_record, staleness
 from marklab.papers.reproduction import Reproduction, lost, reproduce_one
 from marklab.papers.table import print_claims, render_overview
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, write_report
 from marklab.results.archive import open_collection
+from marklab.units import parse_setting
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class _How:
     quick: bool
     size: Effort
     points: Mapping[str, Sequence[str]]
+    varied: Sequence[str]
     columns: tuple[Column, ...]
     record: bool
     out: Path
@@ -45,7 +48,10 @@ class _How:
     def sized(self, paper: PaperExperiment) -> PaperExperiment:
         """An experiment of the wanted size."""
         paper = paper.with_effort(paper.quick) if self.quick else paper
-        return paper.with_effort(self.size).narrowed(self.points)
+        paper = paper.with_effort(self.size).narrowed(self.points)
+        for setting in self.varied:
+            paper = varied(paper, *parse_setting(setting))
+        return paper
 
     def run(self, name: str, column: Column, paper: PaperExperiment) -> Reproduction:
         """Run an experiment in one column, and keep what was asked for."""
@@ -78,6 +84,10 @@ def reproduce(
     at: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Only this part of the experiment's grid: load=0.9; repeatable."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Vary a setting of the experiment's setup; repeatable."),
     ] = None,
     column: Annotated[
         Column | None, typer.Option(help="Only as printed, or only with the paper's one reading. Default: both.")
@@ -115,10 +125,10 @@ def reproduce(
         raise BadInput(
             f"--at narrows one experiment, and `{name}` names {len(names)}", f"name one of them: {', '.join(names)}"
         )
-    if record and (quick or at):
-        raise BadInput("a record has all of an experiment", "leave out --quick and --at, or --record")
+    if record and (quick or at or settings):
+        raise BadInput("a record has all of an experiment, as it is", "leave out --quick, --at and --set, or --record")
     how = _How(
-        quick, Effort(flows=flows, seeds=seeds), _points(at or []), columns, record, out, not no_report,
+        quick, Effort(flows=flows, seeds=seeds), _points(at or []), settings or [], columns, record, out, not no_report,
         jobs or default_workers(), scheduler,
     )  # fmt: skip
     if len(names) == 1:
