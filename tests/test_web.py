@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from conftest import Finished
 from marklab.errors import BadInput
-from marklab.fabrics.sim import _windows
 from marklab.prepare.experiment import prepare
 from marklab.prepare.ideal import ideal_ns
+from marklab.prepare.receive_windows import receive_windows
 from marklab.prepare.web import _left_of_think, _numbers, _think
 from marklab.spec.description import make_spec
 from marklab.statistics.randomness import exp, uniform
@@ -164,12 +164,12 @@ def test_receive_windows_have_their_parts_and_are_those_of_a_seed() -> None:
     assert spec.transport.receive_windows == WINDOWS
     assert spec.transport.receive_window_bytes == 64_000
     assert make_spec(spec.to_plain()) == spec
-    drawn = _windows(spec, 1, 100_000)
+    drawn = receive_windows(spec, 1, 100_000)
     for window, part in WINDOWS.items():
         assert (drawn == window).mean() == pytest.approx(part, abs=0.01)
-    assert (_windows(spec, 1, 1000) == drawn[:1000]).all()
-    assert (_windows(spec, 2, 1000) != drawn[:1000]).any()
-    assert not _windows(make_spec({"schemes": ["tcn"]}), 1, 10).any()
+    assert (receive_windows(spec, 1, 1000) == drawn[:1000]).all()
+    assert (receive_windows(spec, 2, 1000) != drawn[:1000]).any()
+    assert not receive_windows(make_spec({"schemes": ["tcn"]}), 1, 10).any()
 
 
 def test_a_connection_sends_a_receive_window_per_round_trip() -> None:
@@ -179,7 +179,7 @@ def test_a_connection_sends_a_receive_window_per_round_trip() -> None:
     windows_text = {"8KB": "20%", "16KB": "35%", "64KB": "45%"}
     transport = {"control": "reno", "initial_window": 100, "initial_rto": "1s", "receive_window": windows_text}
     experiment, observations, _ = run(**settings, rtt="10ms", rate="10G", connections="new", transport=transport)
-    windows = _windows(experiment.spec, 1, 40)
+    windows = receive_windows(experiment.spec, 1, 40)
     # The handshake adds one round.
     rounds = 1 + np.ceil(44 / (windows // 1460))
     assert set(rounds) == {10, 6, 3}

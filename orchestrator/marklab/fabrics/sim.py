@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marklab.devices.hosts import LINUX_CONTROLS, Transport
 from marklab.devices.lossless import thresholds
@@ -21,10 +20,10 @@ from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with
 from marklab.model import Model
 from marklab.prepare.control import host_ip, mac
 from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.prepare.receive_windows import receive_windows
 from marklab.results.observation import Columns, Observation
 from marklab.results.parallelism import THREADS, Parallelism, Work
 from marklab.spec.description import Spec
-from marklab.statistics.randomness import uniform
 from marklab.topology import Port
 from marklab.traffic.flows import find_host
 
@@ -79,7 +78,7 @@ class Sim:
             cell.scheme.program,
             cell.scheme.settings,
             experiment.routes[cell.scheme.forwarding].as_json,
-            flows.for_engine() | {"receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows))},
+            flows.for_engine() | {"receive_window_bytes": receive_windows(experiment.spec, cell.seed, len(flows))},
             cell.seed,
             watch,
             cell.threads,
@@ -116,16 +115,6 @@ def _parallelism(measured: Mapping[str, Any]) -> Parallelism:
     spans = zip(measured["span_events"].tolist(), measured["span_ns"].tolist(), strict=True)
     work = Work(measured["work_events"], measured["work_ns"])
     return Parallelism(measured["windows"], work, tuple(Work(events, ns) for events, ns in spans))
-
-
-def _windows(spec: Spec, seed: int, count: int) -> NDArray[np.uint64]:
-    """The receive window of each flow's connection in bytes; 0 is that of the transport."""
-    windows = spec.transport.receive_windows
-    if windows is None:
-        return np.zeros(count, np.uint64)
-    sizes = sorted(windows)
-    bounds = np.cumsum([windows[size] for size in sizes])[:-1]
-    return np.array(sizes, np.uint64)[np.searchsorted(bounds, uniform(seed, "receive-windows", count), side="right")]
 
 
 def _per_flow(spec: Spec) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from marklab.devices.frames import HEADER_BYTES, Framing
 from marklab.errors import BadInput
+from marklab.prepare.delivered import calibrated
 from marklab.prepare.web import web_flows
 from marklab.spec.description import Spec
 from marklab.statistics.randomness import Floats, exponential, integers, uniform
@@ -76,8 +77,9 @@ def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
 
 def _background(spec: Spec, network: Network, seed: int) -> FlowList:
     mean_wire = sum(share * _mean_wire_bytes(workload, spec) for workload, share in _workloads(spec))
+    wire = partial(_wire_bytes, spec)
     if spec.sessions is not None:
-        return web_flows(spec, spec.sessions, network, seed, partial(_wire_bytes, spec))
+        return web_flows(spec, spec.sessions, network, seed, wire)
     gap = mean_gap_ns(spec.load, mean_wire, network, of_hosts=spec.load_of == "hosts")
     chosen, services = _pairs_and_services(spec, network, seed)
     flows = make_flows(
@@ -86,7 +88,14 @@ def _background(spec: Spec, network: Network, seed: int) -> FlowList:
         size_bytes=_sizes(spec, services, uniform(seed, "sizes", spec.flows)),
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", spec.flows)),
     )
-    return replace(flows, dscp=services)
+    flows = replace(flows, dscp=services)
+    if not spec.flows:
+        return flows
+
+    def arriving(times: float) -> FlowList:
+        return replace(flows, start_ns=_poisson(seed, "arrivals", gap / times, spec.flows)) if times != 1 else flows
+
+    return calibrated(spec, network, seed, wire, arriving)
 
 
 def _workloads(spec: Spec) -> list[tuple[Workload, float]]:

@@ -38,13 +38,13 @@ from marklab.traffic.flows import FlowList
 Path = tuple[Line, ...]
 
 # Maximum segment size, SACK permitted, window scale.
-_SYN_OPTIONS = 12
+SYN_OPTIONS = 12
 
 
 def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Ideal completion time of each flow."""
     result = np.zeros(len(flows))
-    for there, back, chosen in _paths(network, flows):
+    for there, back, chosen in paths(network, flows):
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport)
         if spec.connections.mode == "new" and not spec.transport.is_paced:
@@ -60,12 +60,12 @@ def full_frame_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Time on the path of each flow, from its sender's NIC to its receiver, of one full frame in an empty network."""
     result = np.zeros(len(flows))
     full = np.array([spec.transport.payload_bytes], dtype=np.uint64)
-    for there, _, chosen in _paths(network, flows):
+    for there, _, chosen in paths(network, flows):
         result[chosen] = stream_ns(there, full, spec.framing, spec.transport)[0]
     return result
 
 
-def _paths(network: Network, flows: FlowList) -> Iterator[tuple[Path, Path, NDArray[np.intp]]]:
+def paths(network: Network, flows: FlowList) -> Iterator[tuple[Path, Path, NDArray[np.intp]]]:
     """The path there and back, and the flows that take it or one that is alike: thousands of pairs have a few kinds."""
     graph, hosts = network.graph, len(network.graph.hosts)
     pairs, pair_of = np.unique(flows.src.astype(np.int64) * hosts + flows.dst, return_inverse=True)
@@ -106,7 +106,7 @@ def _handshake_ns(there: Path, back: Path, framing: Framing) -> float:
 
 def _opening_ns(there: Path, back: Path, framing: Framing) -> float:
     """A SYN, and its answer."""
-    syn = _wire(np.array([_SYN_OPTIONS]), framing)[0] * 8e9
+    syn = _wire(np.array([SYN_OPTIONS]), framing)[0] * 8e9
     return float(sum(syn / line.rate_bps + line.delay_ns for line in there + back))
 
 

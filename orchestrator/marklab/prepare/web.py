@@ -13,20 +13,18 @@ customers of section 7): the list has what readers would ask for of a network th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marklab.errors import BadInput
+from marklab.prepare.delivered import Wire, calibrated
 from marklab.spec.description import Spec
 from marklab.statistics.randomness import Floats, exp, exponential, integers, log, uniform
 from marklab.topology import Network
 from marklab.traffic.description import Sessions
 from marklab.traffic.flows import FlowList, UInt64, make_flows
-
-Wire = Callable[[UInt64], Floats]
 
 # Of what is expected in the time; the rest is cut off.
 _SPARE = 1.3
@@ -40,10 +38,17 @@ def web_flows(spec: Spec, sessions: Sessions, network: Network, seed: int, wire:
     """The first flows of so many sessions that they make up the load, in order of their start.
 
     The load is that of the very objects that are drawn, whose mean is far from the distribution's where its tail is
-    heavy. `wire` gives the bytes on a line of flows, by their sizes.
+    heavy, or of what an empty line delivers of them. `wire` gives the bytes on a line of flows, by their sizes.
     """
     sizes = spec.workload.sizes(uniform(seed, "sizes", spec.flows))
     count = _active(spec, sessions, network, float(np.mean(wire(sizes))))
+    return calibrated(
+        spec, network, seed, wire, lambda times: _of(spec, sessions, network, seed, sizes, max(1, round(times * count)))
+    )
+
+
+def _of(spec: Spec, sessions: Sessions, network: Network, seed: int, sizes: UInt64, count: int) -> FlowList:
+    """The first flows of so many sessions."""
     end_ns = _SPARE * spec.flows * sessions.cycle_ns / (count * sessions.objects)
     end_ns += _RUN_UP_PAGES * sessions.objects * sessions.gap_ns
     session, page, start_ns = _objects(sessions, count, seed, end_ns)

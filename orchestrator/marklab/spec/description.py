@@ -131,6 +131,8 @@ class Spec(Model):
     load: float = Field(default=0.5, gt=0, le=2)
     # The load is a fraction of the rates of the receivers' lines, not of the bottleneck's.
     load_of: Literal["hosts"] | None = None
+    # The load is what an empty line delivers until the last flow begins or `until`, not what is drawn.
+    load_by: Literal["delivered"] | None = None
     flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
     # Fraction of flows whose hosts negotiate ECN. Default: all flows, if the transport uses ECN.
@@ -230,6 +232,24 @@ class Spec(Model):
     def _reads_alone(self) -> Spec:
         if self.sessions is not None and self.services is not None:
             raise BadInput("`sessions` and `services` cannot be combined", "leave out one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _delivers(self) -> Spec:
+        if self.load_by is None:
+            return self
+        if self.transport.is_paced:
+            raise BadInput("load_by: delivered counts windows of TCP, and dcqcn sends by rates", "--transport dctcp")
+        if self.connections.mode == "persistent":
+            raise BadInput(
+                "load_by: delivered needs the window that a flow begins with, and persistent connections keep theirs",
+                "connections: new, or asked",
+            )
+        if self.sessions is not None and self.sessions.closed_loop:
+            raise BadInput(
+                "load_by: delivered and sessions in a closed loop cannot be combined: their times depend on it",
+                "leave out one of them",
+            )
         return self
 
     @model_validator(mode="after")
