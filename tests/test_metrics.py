@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from marklab.errors import BadInput
 from marklab.execution.flows import flow_table
 from marklab.paths import REPOSITORY
 from marklab.report.terminal import print_run
@@ -132,6 +133,31 @@ def test_unfinished_flows_are_in_no_mean() -> None:
     assert summary.main.unfinished == unfinished > 0
     assert summary.main.fct_us["overall"].n == 100 - unfinished
     assert any("did not finish" in warning for warning in summary.warnings)
+
+
+def test_unfinished_flows_are_not_within_a_time() -> None:
+    """And endless ones are not counted. 5 ms end the run while the largest flows are under way."""
+    endless = [{"from": "h0", "to": "h7"}]
+    _, (seen,), summary = run(until="5ms", flows=100, seeds=1, baseline="none", added_flows=endless)
+    (seed,) = summary.main.seeds
+    assert (seed.unfinished > 0, seed.endless) == (True, 1)
+    finite = ~seen.flows.endless
+    for group, members in {"overall": finite, "short": finite & (seen.flows.size_bytes <= 100_000)}.items():
+        for time, time_ns in {"100us": 10**5, "1ms": 10**6, "50s": 5 * 10**10}.items():
+            within = (seen.fct_ns >= 0) & (seen.fct_ns <= time_ns) & members
+            metric = find_metric(f"{group}.within.{time}")
+            assert metric.of(seed) == pytest.approx(within.sum() / members.sum())
+            assert (metric.worse, metric.in_percent) == (-1, True)
+    assert METRICS["completed"].of(seed) == finite.sum() - seed.unfinished
+    assert find_metric("query.within.1ms").of(seed) is None
+
+
+def test_times_that_are_not_counted_are_refused() -> None:
+    with pytest.raises(BadInput, match="nothing is counted at 300ms") as refused:
+        find_metric("overall.within.300ms")
+    assert refused.value.remedy == "1, 2 or 5 times a power of ten, 1us to 50s"
+    with pytest.raises(BadInput, match="unknown metric"):
+        find_metric("some.within.500ms")
 
 
 def test_a_summary_is_read_back() -> None:

@@ -16,7 +16,7 @@ from marklab.metrics.window_means import queue_length
 from marklab.report.terminal import print_run
 from marklab.results.metric import find_metric
 from marklab.results.observation import Columns
-from marklab.results.summary import read_summary
+from marklab.results.summary import TIMES_NS, read_summary
 from marklab.results.traces import queue_table
 from marklab.spec.description import make_spec
 from marklab.spec.windows import TimeWindow
@@ -27,6 +27,7 @@ EVERY = 10
 PORT: Columns = {
     "time_ns": np.array([20, 50, 60], dtype=np.uint64),
     "packets": np.array([3, 0, 5], dtype=np.uint64),
+    "bytes": np.array([300, 0, 625], dtype=np.uint64),
     "max_packets": np.array([4, 9, 7], dtype=np.uint64),
 }
 
@@ -45,13 +46,23 @@ PORT: Columns = {
     ],
 )
 def test_a_queue_stays_as_it_was_between_rows(begin: int, end: int, ends: list[int], most: int) -> None:
-    length = queue_length(PORT, TimeWindow(begin, end), EVERY)
+    length = queue_length(PORT, TimeWindow(begin, end), EVERY, 10**9)
     assert (length.mean, length.max) == (pytest.approx(sum(ends) / len(ends)), most)
 
 
 def test_a_port_where_nothing_happened_is_empty() -> None:
     nothing: Columns = {name: column[:0] for name, column in PORT.items()}
-    assert queue_length(nothing, TimeWindow(0, 50), EVERY).model_dump() == {"mean": 0, "max": 0}
+    length = queue_length(nothing, TimeWindow(0, 50), EVERY, 10**9)
+    assert length.model_dump() == {"mean": 0, "max": 0, "beyond": (0.0,) * len(TIMES_NS)}
+
+
+def test_a_queue_is_beyond_a_time_if_its_bytes_take_the_line_longer() -> None:
+    """300 bytes take 2.4 us at 1 Gb/s, and 625 bytes 5 us, which is not beyond 5 us."""
+    length = queue_length(PORT, TimeWindow(0, 100), EVERY, 10**9)
+    # At the ends of ten intervals 0, 0, 3, 3, 3, 0, 5, 5, 5, 5 packets wait.
+    assert length.beyond == pytest.approx([0.7, 0.7] + [0] * (len(TIMES_NS) - 2))
+    slower = queue_length(PORT, TimeWindow(0, 100), EVERY, 999_999_999)
+    assert slower.beyond == pytest.approx([0.7, 0.7, 0.4] + [0] * (len(TIMES_NS) - 3))
 
 
 TRACED: dict[str, Any] = {"schemes": ["dctcp-red"], "baseline": "none", "load": 0.9, "trace_queue": "10us"}
@@ -89,6 +100,15 @@ def test_metric_and_report_have_the_mean_over_the_seeds() -> None:
         assert sum(values) > 0
         assert getattr(length, statistic) == pytest.approx(sum(values) / 2)
     assert metric.unit == "packets"
+    beyond = find_metric("queue.beyond.20us@10ms..20ms")
+    parts = [beyond.of(seed) for seed in summary.main.seeds]
+    assert beyond.in_percent
+    assert 0 < sum(parts) < 2
+    assert summary.main.windows["10ms..20ms"].queue_packets.beyond[TIMES_NS.index(20_000)] == pytest.approx(
+        sum(parts) / 2
+    )
+    with pytest.raises(BadInput, match="nothing is counted at 3us"):
+        find_metric("queue.beyond.3us@10ms..20ms")
     assert find_metric("queue.mean@10ms..21ms").of(summary.main.seeds[0]) is None
     console = Console(width=120, file=io.StringIO(), record=True)
     print_run(summary, console)
@@ -102,7 +122,7 @@ def test_several_ports_have_the_mean_of_their_means_and_the_most_of_one() -> Non
         **TRACED | {"topology": "leaf-spine:leaves=2,spines=2,hosts=2", "seeds": 1}, windows="0ms..5ms"
     )
     window = TimeWindow(0, 5 * 10**6)
-    ports = [queue_length(queues[0], window, 10_000) for queues in seen.traces.values()]
+    ports = [queue_length(queues[0], window, 10_000, 10**10) for queues in seen.traces.values()]
     length = summary.main.windows["0s..5ms"].queue_packets
     assert len(ports) == 4
     assert length is not None

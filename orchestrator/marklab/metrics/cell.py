@@ -24,6 +24,7 @@ from marklab.results.summary import (
     ECN,
     NOT_ECN,
     QUERY,
+    TIMES_NS,
     Distribution,
     Drops,
     EcnInterference,
@@ -61,6 +62,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         fct_us=by_class(fct / 1e3, sizes, groups),
         slowdown=by_class(fct / ideal, sizes, groups),
         unfinished=int(np.sum(~finished & ~seen.flows.endless)),
+        within=within_times(seen, _groups(experiment, seen)),
         endless=int(np.sum(seen.flows.endless)),
         without_base_delay=_without_base_delay(experiment, seen),
         drops=Drops(**lost),
@@ -97,11 +99,29 @@ def _groups(experiment: Experiment, seen: Observation) -> dict[str, NDArray[np.b
 
 def by_class(values: Floats, sizes: NDArray[np.uint64], groups: Mapping[str, NDArray[np.bool_]]) -> Samples:
     """Mean and percentiles of each size class, and of each group."""
-    samples = {}
-    for name, (above, up_to) in CLASSES.items():
-        chosen = values[(sizes > above) & (sizes <= (up_to if up_to is not None else np.iinfo(np.uint64).max))]
-        samples[name] = sample(chosen)
-    return samples | {name: sample(values[members]) for name, members in groups.items()}
+    return {name: sample(values[members]) for name, members in (_classes(sizes) | dict(groups)).items()}
+
+
+def within_times(seen: Observation, groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, tuple[float, ...]]:
+    """Fractions of each size class and group that finished within each of TIMES_NS; unfinished flows did not."""
+    ends = ~seen.flows.endless
+    finished = seen.fct_ns >= 0
+    result = {}
+    for name, members in (_classes(seen.flows.size_bytes) | dict(groups)).items():
+        count = int(np.sum(members & ends))
+        if count:
+            ordered = np.sort(seen.fct_ns[members & ends & finished])
+            result[name] = tuple((np.searchsorted(ordered, TIMES_NS, side="right") / count).tolist())
+    return result
+
+
+def _classes(sizes: NDArray[np.uint64]) -> dict[str, NDArray[np.bool_]]:
+    """Masks of the size classes."""
+    most = np.iinfo(np.uint64).max
+    return {
+        name: (sizes > above) & (sizes <= (up_to if up_to is not None else most))
+        for name, (above, up_to) in CLASSES.items()
+    }
 
 
 def sample(values: Floats) -> Sample:

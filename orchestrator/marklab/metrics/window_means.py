@@ -8,9 +8,9 @@ import numpy as np
 from marklab.metrics.sharing import FEW_FLOWS
 from marklab.prepare.experiment import Experiment
 from marklab.results.observation import Columns, Observation
-from marklab.results.summary import QueueLength, WindowMeans
+from marklab.results.seeds import mean_length
+from marklab.results.summary import TIMES_NS, QueueLength, WindowMeans
 from marklab.spec.windows import TimeWindow
-from marklab.statistics.samples import mean
 
 
 def window_means(experiment: Experiment, seen: Observation) -> dict[str, WindowMeans]:
@@ -20,10 +20,11 @@ def window_means(experiment: Experiment, seen: Observation) -> dict[str, WindowM
 
 def _means(experiment: Experiment, seen: Observation, window: TimeWindow) -> WindowMeans:
     every_ns = experiment.spec.trace_queue_ns
-    ports = [queue_length(port, window, every_ns) for port, *_ in seen.traces.values()] if every_ns else []
-    length = (
-        QueueLength(mean=mean([port.mean for port in ports]), max=max(port.max for port in ports)) if ports else None
-    )
+    rate_bps = experiment.network.line_rate_bps
+    ports = [queue_length(port, window, every_ns, rate_bps) for port, *_ in seen.traces.values()] if every_ns else []
+    length = mean_length(ports)
+    if length is not None:
+        length = length.model_copy(update={"max": max(port.max for port in ports)})
     if seen.flow_trace is None:
         return WindowMeans(queue_packets=length)
     inside = (seen.flow_trace["time_ns"] >= window.begin_ns) & (seen.flow_trace["time_ns"] < window.end_ns)
@@ -34,11 +35,16 @@ def _means(experiment: Experiment, seen: Observation, window: TimeWindow) -> Win
     return WindowMeans(services_bps=services, flows_bps=dict(few), queue_packets=length)
 
 
-def queue_length(port: Columns, window: TimeWindow, every_ns: int) -> QueueLength:
-    """Packets that waited at a port: mean over the ends of the trace's intervals, and the most at any time."""
+def queue_length(port: Columns, window: TimeWindow, every_ns: int, rate_bps: int) -> QueueLength:
+    """Packets that waited at a port: mean over the ends of the trace's intervals, and the most at any time.
+
+    Fractions of time beyond a delay count the bytes of frames, which wait for a line of `rate_bps`.
+    """
     time_ns = port["time_ns"].astype(np.int64)
-    held = np.concatenate([[0], port["packets"].astype(np.int64)])
-    ends = held[np.searchsorted(time_ns, np.arange(*window, every_ns), side="right")]
+    held, held_bytes = (np.concatenate([[0], port[name].astype(np.int64)]) for name in ("packets", "bytes"))
+    ends = np.searchsorted(time_ns, np.arange(*window, every_ns), side="right")
     first, behind = np.searchsorted(time_ns, window)
     most = max(int(held[first]), int(port["max_packets"][first:behind].max(initial=0)))
-    return QueueLength(mean=float(ends.mean()), max=most)
+    waiting_ns = np.sort(held_bytes[ends] * 8e9 / rate_bps)
+    beyond = 1 - np.searchsorted(waiting_ns, TIMES_NS, side="right") / len(ends)
+    return QueueLength(mean=float(held[ends].mean()), max=most, beyond=tuple(beyond.tolist()))

@@ -80,7 +80,7 @@ def _queue_here(scenario: Scenario, seed: int, seen: Observation) -> QueueReadin
     total = {name: float(port[name][inside].sum()) for name in ("departed", "sent_bytes", "marked")}
     return QueueReading(
         (window.end_ns - window.begin_ns) / 1e9,
-        queue_length(port, window, spec.trace_queue_ns).mean,
+        queue_length(port, window, spec.trace_queue_ns, scenario.experiment.network.line_rate_bps).mean,
         total["departed"],
         total["sent_bytes"] + total["departed"] * spec.framing.overhead_bytes,
         total["marked"],

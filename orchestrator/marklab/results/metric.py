@@ -21,6 +21,7 @@ from marklab.results.summary import (
     NOT_ECN,
     QUERY,
     SHORT_BYTES,
+    TIMES_NS,
     Pauses,
     SeedResult,
 )
@@ -31,6 +32,7 @@ from marklab.units import format_time, parse_time
 # A number over the seeds, with its 95 % confidence interval if that is known.
 Value = tuple[float, Interval | None]
 Of = Callable[[SeedResult], float | None]
+Match = re.Match[str]
 
 
 def with_interval(value: float | None, interval: Interval | None, form: str, none: str = "no flow") -> str:
@@ -142,6 +144,8 @@ def _counts() -> Iterator[Metric]:
     yield _count("drops.queue", "Packets that found a full queue.", lambda seed: seed.drops.queue, title="drops: queue")
     yield _count("drops.switch", "Packets that the program dropped.", lambda seed: seed.drops.switch)
     yield _count("drops", "Packets lost at all places.", lambda seed: seed.drops.total)
+    says = "Flows that finished."
+    yield _count("completed", says, lambda seed: seed.fct_us["overall"].n, worse=-1, title="completed flows")
     yield _count("unfinished", "Flows that did not finish.", lambda seed: seed.unfinished, title="unfinished flows")
     yield _count("timeouts", "Retransmission timeouts of senders.", lambda seed: seed.timeouts)
     yield _count("retransmissions", "Segments that were sent again.", lambda seed: seed.retransmissions)
@@ -193,35 +197,97 @@ def _metrics() -> Iterator[Metric]:
 
 METRICS = {metric.name: metric for metric in _metrics()}
 
-# The mean rate in a window, of a flow by its number or of a service by its code point; the packets that wait at the
-# bottleneck's ports in a window; the time that a flow takes to reach its share after a start.
-_WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
-_RATE = re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW)
-_QUEUE = re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW)
-_CWND = re.compile(r"cwnd\.flow(?P<number>[0-9]+)")
-_CONVERGED = re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)")
-
 
 def find_metric(name: str, kind: str = "metric") -> Metric:
-    """Find a metric by its name, also one of a flow, service or window. An unknown name is refused as a `kind`."""
+    """Find a metric by its name, also one of a flow, service, window or time. Unknown names are refused as a `kind`."""
     if name in METRICS:
         return METRICS[name]
-    if match := _RATE.fullmatch(name):
-        window = TimeWindow.parse(match["window"])
-        rate = _rate(match["what"], int(match["number"]), str(window))
-        return Metric(name, rate, -1, "Mb/s", needs=("trace_flows",), window=window)
-    if match := _QUEUE.fullmatch(name):
-        window = TimeWindow.parse(match["window"])
-        length = _field(lambda seed: getattr(seed.windows.get(str(window)), "queue_packets", None), match["statistic"])
-        return Metric(name, length, 1, "packets", needs=("trace_queue",), window=window)
-    if match := _CONVERGED.fullmatch(name):
-        start = format_time(parse_time(match["start"]))
-        return Metric(name, _converged(int(match["number"]), start), 1, "µs", needs=("trace_flows",))
-    if match := _CWND.fullmatch(name):
-        return Metric(name, lambda seed: seed.cwnd_packets.get(int(match["number"])), 0, "packets")
+    for pattern, made in _PATTERNS.items():
+        if match := pattern.fullmatch(name):
+            return made(match)
     error = unknown(kind, name, METRICS)
-    others = "cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms, converged.flow0@0s"
-    raise BadInput(str(error), f"{error.remedy}; {others}")
+    others = "overall.within.500ms, cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms"
+    more = "queue.beyond.5ms@0ms..9ms, converged.flow0@0s"
+    raise BadInput(str(error), f"{error.remedy}; {others}, {more}")
+
+
+def _of_rate(match: Match) -> Metric:
+    """The mean rate in a window, of a flow by its number or of a service by its code point."""
+    window = TimeWindow.parse(match["window"])
+    rate = _rate(match["what"], int(match["number"]), str(window))
+    return Metric(match[0], rate, -1, "Mb/s", needs=("trace_flows",), window=window)
+
+
+def _of_queue(match: Match) -> Metric:
+    """The packets that wait at the bottleneck's ports in a window."""
+    window = TimeWindow.parse(match["window"])
+    length = _field(lambda seed: getattr(seed.windows.get(str(window)), "queue_packets", None), match["statistic"])
+    return Metric(match[0], length, 1, "packets", needs=("trace_queue",), window=window)
+
+
+def _of_queue_beyond(match: Match) -> Metric:
+    """The fraction of a window in which what waits takes the line longer than a time."""
+    window = TimeWindow.parse(match["window"])
+    beyond = _beyond(str(window), _place_of(match["time"], match[0]))
+    return Metric(match[0], beyond, 1, form="{:.1%}", needs=("trace_queue",), window=window)
+
+
+def _of_flows_within(match: Match) -> Metric:
+    """The fraction of a group of flows that finished within a time."""
+    group, place = match["group"], _place_of(match["time"], match[0])
+    within = _part_at(lambda seed: seed.within.get(group, ()), place)
+    return Metric(match[0], within, -1, form="{:.1%}", needs=GROUPS[group].needs)
+
+
+def _of_convergence(match: Match) -> Metric:
+    """The time that a flow takes to reach its share after a start."""
+    start = format_time(parse_time(match["start"]))
+    return Metric(match[0], _converged(int(match["number"]), start), 1, "µs", needs=("trace_flows",))
+
+
+def _of_cwnd(match: Match) -> Metric:
+    number = int(match["number"])
+    return Metric(match[0], lambda seed: seed.cwnd_packets.get(number), 0, "packets")
+
+
+_WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
+_TIME = r"(?P<time>[0-9][0-9.]*[a-z]+)"
+# Names that have numbers in them, and the metrics that they are.
+_PATTERNS: dict[re.Pattern[str], Callable[[Match], Metric]] = {
+    re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW): _of_rate,
+    re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW): _of_queue,
+    re.compile(rf"queue\.beyond\.{_TIME}{_WINDOW}"): _of_queue_beyond,
+    re.compile(rf"(?P<group>{'|'.join(map(re.escape, GROUPS))})\.within\.{_TIME}"): _of_flows_within,
+    re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)"): _of_convergence,
+    re.compile(r"cwnd\.flow(?P<number>[0-9]+)"): _of_cwnd,
+}
+
+
+def _place_of(time: str, name: str) -> int:
+    """The place of a time among TIMES_NS."""
+    time_ns = parse_time(time)
+    if time_ns not in TIMES_NS:
+        low, high = format_time(TIMES_NS[0]), format_time(TIMES_NS[-1])
+        raise BadInput(f"`{name}`: nothing is counted at {time}", f"1, 2 or 5 times a power of ten, {low} to {high}")
+    return TIMES_NS.index(time_ns)
+
+
+def _part_at(parts: Callable[[SeedResult], tuple[float, ...]], place: int) -> Of:
+    """The fraction at one of TIMES_NS; results of older versions have none."""
+
+    def of(seed: SeedResult) -> float | None:
+        found = parts(seed)
+        return found[place] if found else None
+
+    return of
+
+
+def _beyond(window: str, place: int) -> Of:
+    def parts(seed: SeedResult) -> tuple[float, ...]:
+        means = seed.windows.get(window)
+        return () if means is None or means.queue_packets is None else means.queue_packets.beyond
+
+    return _part_at(parts, place)
 
 
 def _rate(what: str, number: int, window: str) -> Callable[[SeedResult], float | None]:

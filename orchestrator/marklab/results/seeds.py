@@ -198,15 +198,20 @@ def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowMeans]:
         result[window] = WindowMeans(
             services_bps={dscp: mean([means.services_bps.get(dscp, 0.0) for means in of]) for dscp in services},
             flows_bps={flow: mean([means.flows_bps[flow] for means in of]) for flow in flows},
-            queue_packets=_mean_length([means.queue_packets for means in of if means.queue_packets is not None]),
+            queue_packets=mean_length([means.queue_packets for means in of if means.queue_packets is not None]),
         )
     return result
 
 
-def _mean_length(lengths: Sequence[QueueLength]) -> QueueLength | None:
+def mean_length(lengths: Sequence[QueueLength]) -> QueueLength | None:
+    """The mean of each number over seeds or ports."""
     if not lengths:
         return None
-    return QueueLength(mean=mean([length.mean for length in lengths]), max=mean([length.max for length in lengths]))
+    return QueueLength(
+        mean=mean([length.mean for length in lengths]),
+        max=mean([length.max for length in lengths]),
+        beyond=tuple(mean(list(parts)) for parts in zip(*(length.beyond for length in lengths), strict=False)),
+    )
 
 
 def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:

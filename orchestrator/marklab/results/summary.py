@@ -30,6 +30,10 @@ STATISTICS = ("mean", "p50", "p99")
 ALL_STATISTICS = (*STATISTICS, "p999")
 
 
+# Times at which distributions are counted: 1, 2 and 5 times each power of ten, from 1 us to 50 s.
+TIMES_NS = tuple(digit * 10**power for power in range(3, 11) for digit in (1, 2, 5))
+
+
 class Sample(Model):
     """Finished flows of one class and seed. Percentiles are by nearest rank; None without a flow."""
 
@@ -146,10 +150,15 @@ class Sharing(Model):
 
 
 class QueueLength(Model):
-    """Packets that waited at the bottleneck's ports: mean over time and ports, and the most at any one port."""
+    """Packets that waited at the bottleneck's ports: mean over time and ports, and the most at any one port.
+
+    `beyond` has the fractions of time, as the mean over the ports, in which the bytes that waited took a line longer
+    than each of TIMES_NS; results of older versions lack it.
+    """
 
     mean: float
     max: float
+    beyond: tuple[float, ...] = ()
 
 
 class WindowMeans(Model):
@@ -319,6 +328,9 @@ class SeedResult(Model):
     fct_us: Samples
     slowdown: Samples
     unfinished: int
+    # Of the flows of each class that have an end, also of unfinished ones, the fractions that finished within each of
+    # TIMES_NS. Classes without flows are left out.
+    within: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     endless: int = 0
     # Flows on whose connection every packet waited in queues for longer than half of the delay threshold.
     without_base_delay: int = 0
