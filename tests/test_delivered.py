@@ -92,7 +92,7 @@ def test_a_fast_sender_is_bound_by_its_line() -> None:
 
 def test_a_run_too_short_for_its_load_is_reported() -> None:
     """Flows are under way for longer than the run, so that no number of readers makes the load up."""
-    summary = run(**WEB | SESSIONS | {"flows": 100})[2]
+    summary = run(**WEB | {"sessions": {}, "flows": 100, "rate": "622M", "load": 0.95})[2]
     assert "idle" in {doubt.kind for doubt in summary.main.doubts}
 
 

@@ -48,9 +48,9 @@ def calibrated(spec: Spec, network: Network, seed: int, wire: Wire, flows_of: Ca
         part = delivered_part(spec, network, flows, seed, wire)
         if abs(part - 1) < farthest:
             nearest, farthest = flows, abs(part - 1)
-        if farthest <= _NEAR:
+        before, times = times, min(max(times / max(part, 1 / _FARTHEST), 1 / _FARTHEST), _FARTHEST)
+        if farthest <= _NEAR or times == before:
             break
-        times = min(max(times / max(part, 1 / _FARTHEST), 1 / _FARTHEST), _FARTHEST)
         flows = flows_of(times)
     return nearest
 
