@@ -277,15 +277,15 @@ def test_what_the_command_refuses(cli: Cli, tmp_path: Path) -> None:
 def test_claims_are_read_from_a_reproduction(cli: Cli, tmp_path: Path) -> None:
     claim = {
         "says": "TCN is faster", "metric": "short.mean", "of": "tcn", "over": "dctcp-red:tail", "paper": -20.0,
-        "unit": "%", "lab": -15.0, "ci95": [-17.0, -13.0], "difference": 5.0, "ratio": 1.0625, "same_sign": True,
-        "point": {}, "lab_means": [85.0, 100.0],
+        "unit": "%", "lab": -15.0, "ci95": [-17.0, -13.0], "difference": 5.0, "seeds": 5,
+        "point": {}, "lab_means": [85.0, 100.0], "where": "5.2", "weight": "figure",
     }  # fmt: skip
     assert cli("-s", "tcn", "--flows", "20", "--seeds", "1", "--out", str(tmp_path)).code == 0
     (folder,) = tmp_path.iterdir()
     (folder / "reproduction.json").write_text(json.dumps({"claims": [claim], "paper": "A paper", "remarks": ["Ours."]}))
     assert cli("report", str(folder)).code == 0
     rows = Reader((folder / "report.html").read_text()).rows
-    assert ["TCN is faster ", "-20.0 % ", "-15.0 ±2.0 %\n85 : 100 µs ", "+5.0 points ", "1.06 "] in rows
+    assert ["TCN is faster ", "-20.0 % ", "-15.0 ±2.0 %\n85 : 100 µs ", "+5.0 points ", "agrees "] in rows
 
 
 # In a browser.
