@@ -12,7 +12,9 @@
 // v1model shows the queue in egress only, so the end of a turn is inferred there, from the order of the packets that
 // leave. A queue's turn ends with a packet if the packet leaves the queue empty, if the next packet is from another
 // queue, or if it is from the same queue but longer than the rest of the turn's deficit, as the scheduler counts it.
-// The last two cases are known one packet later, but the recorded time is that of the turn's last packet.
+// The last two cases are known one packet later, but the recorded time is that of the turn's last packet: when the line
+// has sent it, as in the authors' simulator. So the round of a packet that is alone takes as long as the packet.
+// Their kernel module takes the time of dequeue, but at least the packet's own.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -24,32 +26,37 @@ const cause_t CAUSE_SHARE = 2;    // longer than quantum / T_round * RTT * lambd
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above_line;
     // State per port. t_round: smoothed time of a round, in 1/256 us. last_queue: the queue of the previous packet,
-    // with a leading 1 while that queue's turn continues. last_time: when that packet left its queue.
+    // with a leading 1 while that queue's turn continues. last_time: when that packet left its queue. last_end: when the
+    // line had sent it, in 1/256 us.
     register<bit<32>>(MARKLAB_PORTS) t_round;
     register<bit<8>>(MARKLAB_PORTS) last_queue;
     register<bit<48>>(MARKLAB_PORTS) last_time;
-    // State per queue. t_pre: when its previous turn ended, or when it stopped being empty. deficit: bytes that its
-    // turn may still send.
-    register<bit<48>>(MARKLAB_QUEUES) t_pre;
+    register<bit<56>>(MARKLAB_PORTS) last_end;
+    // State per queue. t_pre: when its previous turn ended, or when it stopped being empty if that is later, in 1/256
+    // us. deficit: bytes that its turn may still send.
+    register<bit<56>>(MARKLAB_QUEUES) t_pre;
     register<bit<32>>(MARKLAB_QUEUES) deficit;
 
     bit<19> k = 0;
     bit<1> own = 0;
     bit<8> gain = 0;
     bit<1> carries = 0;
+    bit<48> byte_time = 0;
 
     // own_pkts: 1 if a packet counts itself. one_minus_beta_q8: in 1/256. carried: 1 if a turn leaves its deficit to the
-    // next one, as in DWRR.
-    action set_params(bit<19> k_pkts, bit<1> own_pkts, bit<8> one_minus_beta_q8, bit<1> carried) {
+    // next one, as in DWRR. us_per_byte_q24: what the line takes for a byte, in 2^-24 us.
+    action set_params(bit<19> k_pkts, bit<1> own_pkts, bit<8> one_minus_beta_q8, bit<1> carried,
+                      bit<32> us_per_byte_q24) {
         k = k_pkts;
         own = own_pkts;
         gain = one_minus_beta_q8;
         carries = carried;
+        byte_time = (bit<48>)us_per_byte_q24;
     }
 
     table params {
         actions = { set_params; }
-        default_action = set_params(65, 0, 64, 1);
+        default_action = set_params(65, 0, 64, 1, 13422);
     }
 
     bit<32> quantum = 0;
@@ -112,13 +119,14 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     bit<32> round = 0;
 
-    // A turn of the queue of `cell` ended at time `at`.
-    action end_turn(in bit<32> cell, in bit<48> at) {
-        bit<48> before;
+    // A turn of the queue of `cell` ended at time `at`, in 1/256 us.
+    action end_turn(in bit<32> cell, in bit<56> at) {
+        bit<56> before;
         t_pre.read(before, cell);
         t_pre.write(cell, at);
-        // T_round = beta * T_round + (1 - beta) * T_sample (Eq. 6). A round takes less than 2^24 us.
-        bit<32> sample = ((bit<24>)(at - before)) ++ 8w0;
+        // T_round = beta * T_round + (1 - beta) * T_sample (Eq. 6). A round takes less than 2^24 us. Times of dequeue are
+        // whole microseconds, so a turn may seem to begin after it ends.
+        bit<32> sample = (bit<32>)(at |-| before);
         bit<40> up = (bit<40>)gain * (bit<40>)(sample |-| round);
         bit<40> down = (bit<40>)gain * (bit<40>)(round |-| sample);
         round = round + up[39:8] - down[39:8];
@@ -151,17 +159,19 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         if (quantum != 0) {
             bit<8> last;
             bit<48> last_at;
+            bit<56> last_sent;
             bit<32> left;
             last_queue.read(last, port);
             last_time.read(last_at, port);
+            last_end.read(last_sent, port);
             deficit.read(left, cell);
             bit<8> turn = 1w1 ++ q.queue;
-            bit<48> enqueued = q.now_us - (bit<48>)q.sojourn_us;
-
             bit<32> length = (bit<32>)q.length_bytes;
+            bit<56> sent = q.now_us ++ 8w0;
+            sent = sent + (bit<56>)((bit<48>)length * byte_time >> 16);
             bool goes_on = last == turn && length <= left;
             if (last[7:7] == 1 && !goes_on) {
-                end_turn((bit<32>)(last[6:0] ++ q.port), last_at);
+                end_turn((bit<32>)(last[6:0] ++ q.port), last_sent);
             }
             // A packet that did not wait may have found the port idle: T_round falls by beta for each T_idle, as if
             // there had been rounds that took no time (section 3.3.1, and the authors' simulator).
@@ -171,8 +181,12 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
                 bit<49> decayed = (bit<49>)round * (bit<49>)decay;
                 round = decayed[47:16];
             }
+            // It may have come while the line sent the last packet of the queue's previous turn.
             if (q.enq_qdepth_pkts == 0) {
-                t_pre.write(cell, enqueued);
+                bit<56> enqueued = (q.now_us - (bit<48>)q.sojourn_us) ++ 8w0;
+                bit<56> before;
+                t_pre.read(before, cell);
+                t_pre.write(cell, enqueued > before ? enqueued : before);
             }
 
             // The scheduler's account of this turn.
@@ -184,13 +198,14 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             }
             left = left |-| length;
             if (q.deq_qdepth_pkts == 0) {
-                end_turn(cell, q.now_us);
+                end_turn(cell, sent);
                 left = 0;
                 turn = 0;
             }
             deficit.write(cell, left);
             last_queue.write(port, turn);
             last_time.write(port, q.now_us);
+            last_end.write(port, sent);
             t_round.write(port, round);
         }
 

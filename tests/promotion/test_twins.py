@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -19,11 +20,12 @@ from marklab.fabrics.sim import Sim
 from marklab.p4tools.tofino import examine
 from marklab.paths import TWINS
 from marklab.prepare.experiment import _check_real, prepare
-from marklab.promotion.sequence import IN_PORT, entries_to_port
+from marklab.promotion.sequence import IN_PORT, OUT_PORT, entries_to_port, frame
 from marklab.promotion.vendor import compile_twin, compiler
 from marklab.spec.description import make_spec
 from promotion.pairs import PACKETS, pair_of
 from schemes.frames import CE, ECT0, ECT1, NOT_ECT, Frame
+from schemes.ports import Arrival, round_robin
 
 # Twins for Tofino 1 and for Tofino 2.
 TWO = [name for name in known_twins() if twin_spec(name).also]
@@ -48,6 +50,37 @@ def test_a_twin_breaks_no_limit_of_the_chip(name: str, arch: Arch) -> None:
     found = examine(TWINS / f"{name}.p4", pair_of(name, arch).twin.fitted.defines)
     assert (found.arch, found.messages) == (arch, [])
     assert 0 < found.estimate.stages_used <= found.estimate.stages == {"tna": 12, "t2na": 20}[arch]
+
+
+def test_a_twins_rounds_are_those_of_its_scheme_where_queues_run_empty() -> None:
+    """MQ-ECN at 10 Gb/s: queues of a few packets, some of which come while the line sends the last one of their queue.
+
+    Both have T_round within the twin's 8 bytes of a packet's length and v1model's 1/256 us a sample.
+    """
+    pair, random = pair_of("mq-ecn"), Random(5)  # noqa: S311
+    now, traffic = 10**6, []
+    for _ in range(2000):
+        now += random.choice((700, 1_100, 1_300, 9_000))
+        length = random.choice((1514, 1514, 1514, 700))
+        traffic += [Arrival(now, random.choice((0, 0, 0, 1)), length)] * random.choice((1, 1, 1, 3))
+    quanta, cells = pair.scheme.queues.quanta_bytes(1514), cells_per_packet(1514, pair.spec.chip)
+    switches = []
+    for ready in (pair.scheme, pair.twin):
+        harness = engine.new_harness(ready.program, entries=entries_to_port(ready))
+        for session, port in ready.mirrors.items():
+            harness.mirroring_add(session, port)
+        switches.append(harness)
+    rounds_us = []
+    for out in round_robin(traffic, quanta, 10**10, carries=False):
+        sent = frame(0, out.queue, out.length, 0)
+        for harness, unit in zip(switches, (1, cells), strict=True):
+            waited_ns = 1000 * (out.now_us - out.enqueued_us)
+            harness.process(IN_PORT, sent, 1000 * out.now_us, waited_ns, unit * out.found, unit * out.left)
+        scheme, twin = switches
+        of_twin = twin.register("marking.round_time.t_round", OUT_PORT)
+        rounds_us.append((scheme.register("marking.t_round", OUT_PORT) / 256, of_twin / 4000))
+    means = [sum(each) / len(rounds_us) for each in zip(*rounds_us, strict=True)]
+    assert means[1] == pytest.approx(means[0], rel=0.01), means
 
 
 @pytest.mark.needs("p4c for Tofino")

@@ -264,18 +264,20 @@ class Rem:
 
 @dataclass
 class MqEcn:
-    """MQ-ECN (NSDI 2016), Eq. 5 and 6, as the prototype of section 4.2 samples rounds: whenever a queue's service ends,
-    the time since it was put into line. Exact; the caller says what ends a turn."""
+    """MQ-ECN (NSDI 2016), Eq. 5 and 6, as the authors' simulator samples rounds: whenever a queue's service ends, with
+    its last packet on the line, the time since it was put into line, or since its last packet before was on the line.
+    Exact; the caller says what ends a turn."""
 
     k: int
     # quantum / C * k, by queue: packets times microseconds.
     quantum_rtt: dict[int, Fraction]
     beta: Fraction
     t_idle: Fraction
+    us_per_byte: Fraction
     t_round: Fraction = Fraction(0)
-    t_start: dict[int, int] = field(default_factory=dict)
+    t_start: dict[int, Fraction] = field(default_factory=dict)
     last: int | None = None
-    ended: tuple[int, int] | None = None
+    ended: tuple[int, Fraction] | None = None
 
     def leaves(self, out: Departure) -> None:
         """A packet leaves: rounds until then. A turn that ends with packets left is known with the next packet."""
@@ -286,16 +288,18 @@ class MqEcn:
             rounds = (out.now_us - self.last) // self.t_idle - 1
             self.t_round *= self.beta ** min(max(rounds, 0), 61) if rounds <= 60 else 0
         if out.found == 0:
-            self.t_start[out.queue] = out.enqueued_us
+            self.t_start[out.queue] = max(Fraction(out.enqueued_us), self.t_start.get(out.queue, Fraction(0)))
+        sent = out.now_us + out.length * self.us_per_byte
         if out.ends_turn and out.left == 0:
-            self._sample(out.queue, out.now_us)
+            self._sample(out.queue, sent)
         elif out.ends_turn:
-            self.ended = (out.queue, out.now_us)
+            self.ended = (out.queue, sent)
         self.last = out.now_us
 
-    def _sample(self, queue: int, now: int) -> None:
-        sample = now - self.t_start[queue]
-        self.t_start[queue] = now
+    def _sample(self, queue: int, sent: Fraction) -> None:
+        # Times of dequeue are whole microseconds: a short packet behind a long one may seem to be sent before it.
+        sample = max(sent - self.t_start[queue], Fraction(0))
+        self.t_start[queue] = sent
         self.t_round = self.beta * self.t_round + (1 - self.beta) * sample
 
     def excess(self, out: Departure) -> Fraction:

@@ -39,6 +39,7 @@ def oracle(setup: Setup, scheme: str = "mq-ecn") -> MqEcn:
         {queue: Fraction(quantum, 1500) * rtt_us for queue, quantum in enumerate(quanta)},
         Fraction(3, 4),
         1 / Fraction(setup.packets_per_us).limit_denominator(10**6),
+        Fraction(8 * 10**6, setup.rate_bps),
     )
 
 

@@ -160,7 +160,7 @@ class MqEcnPort:
         quanta = GIGABIT.queues.quanta_bytes(GIGABIT.frame_bytes)
         # quantum / C * K, of K packets.
         shares = {queue: Fraction(quantum, 1500) * packet_us * k_max for queue, quantum in enumerate(quanta)}
-        self.paper = MqEcn(k_max, shares, Fraction(3, 4), packet_us)
+        self.paper = MqEcn(k_max, shares, Fraction(3, 4), packet_us, Fraction(8 * 10**6, GIGABIT.rate_bps))
         # Both thresholds of a queue in turns, as the switch gets them, rounded to 1/256 packet microseconds.
         self.limits = {
             queue: [round(256 * share * k / k_max) for k in (k_min, k_max)] for queue, share in shares.items()
@@ -213,7 +213,7 @@ def test_long_congestion_agrees_with_mq_ecns_paper(p_max: float) -> None:
     for out in round_robin(traffic, GIGABIT.queues.quanta_bytes(GIGABIT.frame_bytes), GIGABIT.rate_bps):
         port.leave(out)
     assert min(port.steps[step] for step in ("marked", "passed", "passed at random")) > 100, port.steps
-    assert port.steps["marked at random"] > 500 * p_max, port.steps
+    assert port.steps["marked at random"] > 400 * p_max, port.steps
 
 
 @pytest.mark.parametrize("busy", [1, 2, 4])

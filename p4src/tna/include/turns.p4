@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The scheduler's turns, inferred from packets that leave their queues: when a turn of a queue ended, and T_sample, the
-// time since the queue's previous turn ended (MQ-ECN paper, section 3.2). v1model/mq-ecn.p4 defines the end of a turn.
+// time since the queue's previous turn ended (MQ-ECN paper, section 3.2). v1model/mq-ecn.p4 defines the end of a turn,
+// which is when the line has sent its last packet.
 //
 // The start of the present T_sample is kept per port, where the next packet reads it; it comes from state per queue. A
 // packet that ends two turns leaves the second sample to its note.
@@ -25,23 +26,25 @@
 control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns, inout bit<1> has_sample,
               inout bit<32> sample) {
     // State per port. last_turn: the queue of the previous packet, with a leading 1 while that queue's turn continues.
-    // last_time: when that packet left its queue; idle_time is a copy, since a register returns one value. turn_pre:
-    // when the previous turn of that queue ended.
+    // last_end: when the line had sent that packet; last_time: when it left its queue. turn_pre: when the previous turn of
+    // that queue ended.
     Register<bit<8>, port_cell_t>(MARKLAB_PORTS, 0) last_turn;
+    Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) last_end;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) last_time;
-    Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) idle_time;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) turn_pre;
-    // State per queue. left_time: when its last packet left. deficit: bytes that its turn may still send.
-    Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) left_time;
+    // State per queue. queue_end: when the line had sent its last packet. deficit: bytes that its turn may still send.
+    Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) queue_end;
     Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) deficit;
 
     bit<8> own_turn = 0;
     int<32> length = 0;
     int<32> quantum_less_length = 0;
     bit<32> waited = 0;
+    int<32> arrival = 0;
+    int<32> sent = 0;
     bit<8> turn = 0;
-    bit<32> last_at = 0;
-    bit<32> left_at = 0;
+    bit<32> last_sent = 0;
+    int<32> queue_sent = 0;
     bit<32> since_last = 0;
     bit<1> goes_on = 0;
     bit<32> pre = 0;
@@ -70,6 +73,19 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
     // A wait of less than a microsecond counts as none.
     action measure_wait() {
         waited = q.sojourn_ns |-| 999;
+        arrival = (int<32>)q.arrival_ns;
+    }
+
+    action set_end(int<32> line_ns) {
+        sent = (int<32>)q.now_ns + line_ns;
+    }
+
+    // When the line will have sent the packet, to 8 bytes: the chip cannot multiply.
+    table end_by_length {
+        key = { q.length_bytes[13:4]: exact @name("sixteens"); }
+        actions = { set_end; }
+        default_action = set_end(0);
+        size = 1024;
     }
 
     // The previous packet of this port.
@@ -85,22 +101,33 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
             t = 0;
         }
     };
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(last_time) leave_port = {
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(last_end) leave_port = {
         void apply(inout bit<32> at, out bit<32> found) {
             found = at;
-            at = q.now_ns;
+            at = (bit<32>)sent;
         }
     };
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(idle_time) pass = {
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(last_time) pass = {
         void apply(inout bit<32> at, out bit<32> since) {
             since = q.now_ns - at;
             at = q.now_ns;
         }
     };
-    RegisterAction<bit<32>, queue_cell_t, bit<32>>(left_time) leave_queue = {
-        void apply(inout bit<32> at, out bit<32> found) {
+    RegisterAction<int<32>, queue_cell_t, int<32>>(queue_end) leave_queue = {
+        void apply(inout int<32> at, out int<32> found) {
             found = at;
-            at = q.now_ns;
+            at = sent;
+        }
+    };
+    // Of a queue that the packet found empty: 0 if its last packet was sent before this one came. A time of more than
+    // two seconds ago seems to be later than `sent`.
+    RegisterAction<int<32>, queue_cell_t, int<32>>(queue_end) leave_empty_queue = {
+        void apply(inout int<32> at, out int<32> found) {
+            found = 0;
+            if (at - arrival > 0 && at - sent < 0) {
+                found = at;
+            }
+            at = sent;
         }
     };
 
@@ -160,33 +187,34 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
     }
 
     action begin_with_turn_before() {
-        pre = left_at;
+        pre = (bit<32>)queue_sent;
     }
 
     action end_with_this() {
-        end = q.now_ns;
+        end = (bit<32>)sent;
     }
 
     action end_with_last() {
-        end = last_at;
+        end = last_sent;
     }
 
-    // T_sample of the turn that continues, if it ends with this packet; or of the turn before this packet's.
+    // T_sample of the turn that continues, if it ends with this packet; or of the turn before this packet's. Where the
+    // clock wraps within a turn, it is 0, as if the turn ended before it began, which clocks of whole microseconds show.
     RegisterAction<bit<32>, port_cell_t, bit<32>>(turn_pre) look_at_turn = {
         void apply(inout bit<32> at, out bit<32> since) {
-            since = end - at;
+            since = end |-| at;
         }
     };
     RegisterAction<bit<32>, port_cell_t, bit<32>>(turn_pre) begin_turn = {
         void apply(inout bit<32> at, out bit<32> since) {
-            since = end - at;
+            since = end |-| at;
             at = pre;
         }
     };
 
     // T_sample of this packet's turn, if the turn begins and ends with this packet.
     action sample_this() {
-        note.ns = q.now_ns - pre;
+        note.ns = (bit<32>)sent |-| pre;
     }
 
     action add_to_round() {
@@ -214,10 +242,15 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
     apply {
         quanta.apply();
         measure_wait();
+        end_by_length.apply();
         if (takes_turns == 1) {
-            last_at = leave_port.execute(q.port);
+            last_sent = leave_port.execute(q.port);
             since_last = pass.execute(q.port);
-            left_at = leave_queue.execute(q.cell);
+            if (q.enq_qdepth_cells == 0) {
+                queue_sent = leave_empty_queue.execute(q.cell);
+            } else {
+                queue_sent = leave_queue.execute(q.cell);
+            }
             if (q.deq_qdepth_cells == 0) {
                 turn = end_turn.execute(q.port);
             } else {
@@ -232,7 +265,7 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
             } else {
                 goes_on = account_first.execute(q.cell);
             }
-            if (q.enq_qdepth_cells == 0) {
+            if (queue_sent == 0) {
                 begin_with_arrival();
             } else {
                 begin_with_turn_before();
