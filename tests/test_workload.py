@@ -13,6 +13,8 @@ from marklab.traffic.workload import Workload, known_workloads, load_workload
 MEANS = {
     "web_search": 1_711_250,
     "data_mining": 12_658_199,
+    "web_search_mqecn": 1_665_831,
+    "data_mining_mqecn": 7_470_236,
     "cache": 910_690,
     "hadoop": 4_135_297,
     "fb_hadoop": 120_421,
@@ -27,6 +29,17 @@ def test_the_distributions_of_the_papers_are_there() -> None:
 @pytest.mark.parametrize("name", MEANS)
 def test_means(name: str) -> None:
     assert round(load_workload(name).mean_bytes()) == MEANS[name]
+
+
+def test_the_mqecn_papers_workloads_give_its_fraction_of_tiny_flows() -> None:
+    """Section 5.2: 65.1 % of flows up to 100 KB (of 1,024 bytes, as its authors count) have up to 16 packets.
+
+    Services have equal loads there, so the number of a workload's flows is inverse to their mean size.
+    """
+    workloads = list(map(load_workload, ("web_search_mqecn", "data_mining_mqecn", "cache", "hadoop")))
+    sizes = np.array([16 * 1460.0, 100 * 1024.0])
+    tiny, small = sum(each.part_up_to(sizes) / each.mean_bytes() for each in workloads)
+    assert 100 * tiny / small == pytest.approx(65.1, abs=0.05)
 
 
 @pytest.mark.parametrize("name", MEANS)
