@@ -4,8 +4,8 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
-// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max
-// and P_i,max are the same fraction of k_min, k_max and p_max as K_i is of K.
+// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min and K_i,max
+// are the same fraction of k_min and k_max as K_i is of K, and P_i,max is p_max.
 //
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is the value at dequeue.
 //
@@ -83,14 +83,13 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     bit<19> k_max = 0;
     bit<40> quantum_rtt_max = 0;
-    bit<32> slope = 0;
+    bit<33> p_max = 0;
 
-    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in
-    // 2^-32.
-    action set_probability(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<32> slope_q32) {
+    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. p_max_q32: the probability there, in 2^-32.
+    action set_probability(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<33> p_max_q32) {
         k_max = max_pkts;
         quantum_rtt_max = quantum_rtt_max_q8;
-        slope = slope_q32;
+        p_max = p_max_q32;
     }
 
     // Applied only to packets above the lower thresholds.
@@ -132,21 +131,21 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         round = round + up[39:8] - down[39:8];
     }
 
-    // With the queue's length L and its fraction s of the thresholds, the probability p is
+    // With the queue's length L and its fraction s of the thresholds, the probability is
     //
-    //     P_i,max * (L - K_i,min) / (K_i,max - K_i,min) = slope * (L - s * k_min)
+    //     p_max * (L - s * k_min) / (s * k_max - s * k_min)
     //
-    // since s is a factor of both thresholds and of P_i,max. s * k_min is min(quantum_rtt / T_round, k), so draw < p
-    // needs no division if both sides are multiplied by T_round. A queue of strict priority has all of k. Products of
-    // the length are at most quantum_rtt_max here, 40 bits, so 72 bits are enough.
+    // s * k_min is min(quantum_rtt / T_round, k), and s * k_max likewise. So the comparison with the draw needs no
+    // division if both sides are multiplied by the denominator, and by T_round where s is below 1. A queue of strict
+    // priority has all of k. Products of the length are at most quantum_rtt_max here, 40 bits, so 73 bits are enough.
     action draw_mark(in bit<32> length, out bool chosen) {
-        bool shares = quantum != 0 && round != 0;
-        bit<72> scale = shares ? (bit<72>)round : 72w1;
-        bit<72> above_line = (bit<72>)(length |-| (bit<32>)k) * scale;
-        bit<72> above_share = shares ? (bit<72>)length * scale |-| (bit<72>)quantum_rtt : 72w0;
+        bool shares = quantum != 0 && (bit<64>)round * (bit<64>)k > (bit<64>)quantum_rtt;
+        bit<73> low = shares ? (bit<73>)quantum_rtt : (bit<73>)k;
+        bit<73> high = shares ? (bit<73>)quantum_rtt_max : (bit<73>)k_max;
+        bit<73> at = shares ? (bit<73>)length * (bit<73>)round : (bit<73>)length;
         bit<32> draw;
         random(draw, 32w0, 32w0xffffffff);
-        chosen = (bit<72>)draw * scale < (bit<72>)slope * (above_line > above_share ? above_line : above_share);
+        chosen = (bit<73>)draw * (high - low) < (bit<73>)p_max * (at - low);
     }
 
     apply {

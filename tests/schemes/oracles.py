@@ -307,11 +307,11 @@ class MqEcn:
         return out.found * self.t_round - self.quantum_rtt[out.queue]
 
     def probability(self, out: Departure, k_min: int, p_max: Fraction, t_round: Fraction) -> Fraction:
-        """Probability of a mark, by section 3.4, where k is k_max: both thresholds and p_max have the same fraction."""
+        """Probability of a mark, by section 3.4, where k is k_max: both thresholds have the fraction, p_max not."""
         part = Fraction(1)
         if out.queue in self.quantum_rtt and t_round:
             part = min(self.quantum_rtt[out.queue] / self.k / t_round, part)
-        low, high, most = (part * each for each in (k_min, self.k, p_max))
+        low, high = part * k_min, part * self.k
         if out.found <= low:
             return Fraction(0)
-        return Fraction(1) if out.found > high else most * (out.found - low) / (high - low)
+        return Fraction(1) if out.found > high else p_max * (out.found - low) / (high - low)

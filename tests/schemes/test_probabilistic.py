@@ -181,7 +181,8 @@ class MqEcnPort:
         step = "marked" if marked else "passed"
         if above and not beyond:
             draw = Fraction(self.probe.draw(), 2**32)
-            slack = self.p_max / (self.k_max - self.k_min) / 512 / (t_round or 1) + Fraction(out.found, 2**32)
+            # Half a unit of each limit, and of p_max.
+            slack = self.p_max / (high - low) + Fraction(1, 2**32)
             if abs(draw - p) > slack:
                 assert marked is (draw < p), out
             step = f"{step} at random"
@@ -213,7 +214,7 @@ def test_long_congestion_agrees_with_mq_ecns_paper(p_max: float) -> None:
     for out in round_robin(traffic, GIGABIT.queues.quanta_bytes(GIGABIT.frame_bytes), GIGABIT.rate_bps):
         port.leave(out)
     assert min(port.steps[step] for step in ("marked", "passed", "passed at random")) > 100, port.steps
-    assert port.steps["marked at random"] > 400 * p_max, port.steps
+    assert port.steps["marked at random"] > 500 * p_max, port.steps
 
 
 @pytest.mark.parametrize("busy", [1, 2, 4])
