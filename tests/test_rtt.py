@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marklab.errors import BadInput
+from marklab.spec.settings import put_value
 from marklab.statistics.randomness import uniform
-from marklab.traffic.rtt import Classes, LongTailed, parse_rtt
+from marklab.traffic.rtt import Classes, LongTailed, parse_rtt, read_rtt
 
 # Rows of Table 1 of the ECN# paper: mean, standard deviation, 90th and 99th percentile in us.
 TABLE_1 = [
@@ -25,6 +26,21 @@ def test_a_shifted_exponential_fits_table_1(mean: float, std: float, p90: float,
     """The residuals are those of docs/workloads.md."""
     assert mean - std + std * math.log(10) == pytest.approx(p90, rel=0.065)
     assert mean - std + std * math.log(100) == pytest.approx(p99, rel=0.135)
+
+
+def test_an_rtt_by_parts_is_that_of_their_text() -> None:
+    assert read_rtt({"range": "116us", "host": "80us"}) == read_rtt("116us,host=80us") == parse_rtt("116us,host=80us")
+    assert read_rtt({"host": "10us", "range": "70us..210us,mean=85us"}) == parse_rtt("70us..210us,mean=85us,host=10us")
+    with pytest.raises(BadInput, match="has no range"):
+        read_rtt({"host": "80us"})
+    with pytest.raises(BadInput, match="not an RTT"):
+        read_rtt({"range": "80us", "hosts": "8us"})
+
+
+def test_a_part_of_an_rtt_is_set_beside_the_others() -> None:
+    settings = {"rtt": "70us..210us,mean=90us"}
+    put_value(settings, "rtt.host", "20us")
+    assert read_rtt(settings["rtt"]) == parse_rtt("70us..210us,mean=90us,host=20us")
 
 
 def test_a_range_alone_is_the_papers_testbed() -> None:

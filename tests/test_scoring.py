@@ -145,7 +145,7 @@ def test_what_decides_an_undetermined_claim_is_said() -> None:
 PRINTED = {
     "title": "t",
     "paper": "p",
-    "setup": {"topology": "incast:senders=4", "transport": {"min_rto": "5ms"}},
+    "setup": {"topology": "incast:senders=4", "rtt": "116us,host=80us", "transport": {"min_rto": "5ms"}},
     "schemes": ["ecn-sharp:pst_target=85us", "tcn"],
     "grid": {"load": [0.5], "queues": ["fifo"]},
     "claims": [CHANGE | {"of": "ecn-sharp:pst_target=85us", "over": "tcn", "paper": -20}],
@@ -188,6 +188,7 @@ def test_a_reading_adds_what_the_paper_does_not_print() -> None:
         ({"set": {"topology.senders": 7}}, "topology.senders", (0, "set", "topology.senders")),
         ({"set": {"load": 0.9}}, "load", (0, "set", "load")),
         ({"set": {"queues.buffer": 200}}, "queues.buffer", (0, "set", "queues.buffer")),
+        ({"set": {"rtt.host": "70us"}}, "rtt.host", (0, "set", "rtt.host")),
         (
             {"schemes": {"ecn-sharp": {"pst_target": "10us"}}},
             "pst_target of ecn-sharp:pst_target=85us",

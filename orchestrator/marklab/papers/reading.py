@@ -124,4 +124,6 @@ def _mapping(key: str, value: Any) -> dict[str, Any] | None:
     if key == "topology" and isinstance(value, str) and "/" not in value:
         builder, options = ShortForm.settings_of(value)
         return {"builder": builder, **options}
+    if key == "rtt" and isinstance(value, str):
+        return {"range": value, **ShortForm.read(f"range:{value}").settings}
     return value if isinstance(value, dict) else None

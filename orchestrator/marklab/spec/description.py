@@ -28,13 +28,13 @@ from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
 from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
 from marklab.traffic.probes import Probe
-from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt
+from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt, read_rtt
 from marklab.traffic.services import Services
 from marklab.traffic.workload import load_workload
 
 
 def _read_rtt(value: Any) -> Any:
-    return value if isinstance(value, (LongTailed, Classes)) else parse_rtt(str(value))
+    return value if isinstance(value, (LongTailed, Classes)) else read_rtt(value)
 
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"

@@ -74,7 +74,7 @@ def put_value(settings: dict[str, Any], key: str, value: Any) -> None:
     for part in outer:
         inner = settings.get(part)
         # A short form such as `transport: dctcp` becomes the mapping that it stands for.
-        shorthand = {"transport": "control", "connections": "mode"}.get(part)
+        shorthand = {"transport": "control", "connections": "mode", "rtt": "range"}.get(part)
         if isinstance(inner, str) and shorthand:
             inner = {shorthand: inner}
         settings[part] = dict(inner) if isinstance(inner, dict) else {}

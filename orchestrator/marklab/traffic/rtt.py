@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,15 @@ _CLASSES_BASE_NS = 80_000
 
 # The written form of an RTT, as JSON Schema.
 WRITTEN_RTT = {
-    "type": "string",
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {part: {"type": "string"} for part in ("range", "mean", "p90", "host")},
+            "required": ["range"],
+            "additionalProperties": False,
+        },
+    ],
     "examples": ["80us", "70us..210us", "80us..240us,mean=137us,p90=220us", "classes:1us,20us,50us,base=80us"],
 }
 
@@ -187,6 +195,15 @@ def parse_rtt(text: str) -> LongTailed | Classes:
     if len(form.words) != 1:
         raise BadInput(f"`{text}` is not an RTT", "a range is written as 70us..210us")
     return _range(text, form.words[0], settings)
+
+
+def read_rtt(value: Any) -> LongTailed | Classes:
+    """Read an RTT as text, or by its parts: `{range: 116us, host: 80us}` is `116us,host=80us`. Raises BadInput."""
+    if not isinstance(value, dict):
+        return parse_rtt(str(value))
+    if "range" not in value:
+        raise BadInput(f"an RTT of the parts {', '.join(value)} has no range", "--set rtt=116us --set rtt.host=80us")
+    return parse_rtt(",".join([str(value["range"]), *(f"{part}={value[part]}" for part in value if part != "range")]))
 
 
 def _range(text: str, ends: str, settings: dict[str, int]) -> LongTailed:
