@@ -84,11 +84,20 @@ def test_a_metric_names_a_flow_a_service_or_a_start() -> None:
     late = seed.windows["30ms..40ms"]
     assert find_metric("rate.flow2@30ms..40ms").of(seed) == late.flows_bps[2] / 1e6
     assert find_metric("rate.service1@30000us..40ms").of(seed) == late.services_bps[1] / 1e6
+    assert find_metric("rate.all@30ms..40ms").of(seed) == pytest.approx(sum(late.flows_bps.values()) / 1e6)
     assert find_metric("converged.flow2@20ms").of(seed) == seed.convergence["20ms"].flows[2].converged_us
-    for nothing in ("rate.flow9@30ms..40ms", "rate.flow2@30ms..39ms", "converged.flow2@21ms", "converged.flow2@0ms"):
+    for nothing in (
+        "rate.flow9@30ms..40ms",
+        "rate.all@30ms..39ms",
+        "rate.flow2@30ms..39ms",
+        "converged.flow2@21ms",
+        "converged.flow2@0ms",
+    ):
         assert find_metric(nothing).of(seed) is None
     with pytest.raises(BadInput, match="unknown metric"):
         find_metric("rate.flow2")
+    with pytest.raises(BadInput, match="unknown metric"):
+        find_metric("rate.all2@30ms..40ms")
     assert read_summary(summary.to_json()) == summary
 
 

@@ -206,15 +206,15 @@ def find_metric(name: str, kind: str = "metric") -> Metric:
         if match := pattern.fullmatch(name):
             return made(match)
     error = unknown(kind, name, METRICS)
-    others = "overall.within.500ms, cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms"
-    more = "queue.beyond.5ms@0ms..9ms, converged.flow0@0s"
+    others = "overall.within.500ms, cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, rate.all@0ms..9ms"
+    more = "queue.mean@0ms..9ms, queue.beyond.5ms@0ms..9ms, converged.flow0@0s"
     raise BadInput(str(error), f"{error.remedy}; {others}, {more}")
 
 
 def _of_rate(match: Match) -> Metric:
-    """The mean rate in a window, of a flow by its number or of a service by its code point."""
+    """The mean rate in a window, of a flow by its number, of a service by its code point, or of all flows."""
     window = TimeWindow.parse(match["window"])
-    rate = _rate(match["what"], int(match["number"]), str(window))
+    rate = _rate(match["what"], int(match["number"] or 0), str(window))
     return Metric(match[0], rate, -1, "Mb/s", needs=("trace_flows",), window=window)
 
 
@@ -254,7 +254,7 @@ _WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
 _TIME = r"(?P<time>[0-9][0-9.]*[a-z]+)"
 # Names that have numbers in them, and the metrics that they are.
 _PATTERNS: dict[re.Pattern[str], Callable[[Match], Metric]] = {
-    re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW): _of_rate,
+    re.compile(r"rate\.(?:(?P<what>flow|service)(?P<number>[0-9]+)|all)" + _WINDOW): _of_rate,
     re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW): _of_queue,
     re.compile(rf"queue\.beyond\.{_TIME}{_WINDOW}"): _of_queue_beyond,
     re.compile(rf"(?P<group>{'|'.join(map(re.escape, GROUPS))})\.within\.{_TIME}"): _of_flows_within,
@@ -290,11 +290,13 @@ def _beyond(window: str, place: int) -> Of:
     return _part_at(parts, place)
 
 
-def _rate(what: str, number: int, window: str) -> Callable[[SeedResult], float | None]:
+def _rate(what: str | None, number: int, window: str) -> Callable[[SeedResult], float | None]:
     def of(seed: SeedResult) -> float | None:
         means = seed.windows.get(window)
         if means is None:
             return None
+        if what is None:
+            return sum(means.services_bps.values()) / 1e6 if means.services_bps else None
         rate = (means.flows_bps if what == "flow" else means.services_bps).get(number)
         return None if rate is None else rate / 1e6
 
