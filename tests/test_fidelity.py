@@ -118,7 +118,9 @@ def test_a_record_of_another_grid_is_refused(kept: Path) -> None:
         run["claims"][0]["point"] = {"lood": 0.5}
 
     change(kept / f"{FAIR}.json", elsewhere)
-    with pytest.raises(BadInput, match=f"{FAIR}.json: `.*` was found at another grid's lood"):
+    with pytest.raises(
+        BadInput, match=f"{FAIR}.json: `.*` was found at another grid's lood; .*{FAIR}.yaml, line [0-9]+"
+    ):
         all_pages.pages()
 
 
@@ -138,7 +140,7 @@ def test_claims_that_were_not_run_are_missing(kept: Path) -> None:
 
 def test_a_claim_that_disagrees_has_a_cause_or_is_unexplained(kept: Path) -> None:
     def far(run: dict[str, Any]) -> None:
-        run["claims"][0] |= {"lab": 1.0, "ci95": [1.0, 1.0]}
+        run["claims"][0] |= {"lab": 99.0, "ci95": [99.0, 99.0]}
 
     says = load_experiment(FAIR).claims[0].says
     unexplained = f"- Unexplained, nothing was varied yet: {says}."

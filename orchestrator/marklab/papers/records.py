@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from marklab.errors import BadInput
-from marklab.model import Model, validate
+from marklab.model import Model, lines_of, validate
 from marklab.papers.claims import Claim, Label, Settings
-from marklab.papers.experiment import Column, Effort, PaperExperiment, runs_of
+from marklab.papers.experiment import Column, Effort, PaperExperiment, known_experiments, runs_of
 from marklab.papers.findings import Finding
 from marklab.papers.fingerprint import fingerprint
 from marklab.papers.reproduction import Reproduction
@@ -88,10 +88,10 @@ def recorded_findings(name: str, paper: PaperExperiment, run: RecordedRun | None
     for each in run.claims:
         strange = (each.point or {}).keys() - paper.grid.keys()
         if strange:
-            raise BadInput(
-                f"{_path(name)}: `{each.says}` was found at another grid's {', '.join(sorted(strange))}",
-                f"`reproduce {name} --record`",
-            )
+            path, of = known_experiments()[name], ", ".join(sorted(strange))
+            said = f"{_path(name)}: `{each.says}` was found at another grid's {of}"
+            grid = f"{path}, line {lines_of(path)(('grid',))}"
+            raise BadInput(f"{said}; the grid is in {grid}", f"`reproduce {name} --record`")
     return [_finding(claim, found.get(claim.says)) for claim in paper.claims]
 
 
