@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Transports that react to delays, and their measurements: round trips, windows, queues of all ports."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import strategies as st
 
 from marklab.errors import BadInput
 from marklab.execution.flows import flow_table
-from marklab.metrics.cell import sample
+from marklab.metrics.cell import flow_round_trip_us, sample
 from marklab.metrics.histograms import kind_of, of_histogram
 from marklab.prepare.ideal import full_frame_ns
 from marklab.results.curves import PARTS
+from marklab.results.metric import find_metric
 from marklab.spec.description import make_spec
 from marklab.statistics.samples import nearest_rank
 from runs import run
@@ -62,6 +65,26 @@ def test_flows_know_their_base_delay_their_round_trips_and_windows() -> None:
     assert rtts.n > table.height
     assert (rtts.mean or 0) < (rtts.p99 or 0) <= (rtts.p999 or 0)
     assert rtts.quantiles == ()
+
+
+def test_round_trips_count_by_the_time_that_flows_are_under_way() -> None:
+    """By hand: (100 us * 1 ms + 300 us * 4 ms) / 5 ms, where the second flow lasts until the run ends after 6 ms."""
+    _, (seen,), summary = run(schemes=["droptail"], baseline="none", flows=3, seeds=1)
+    start_ns = np.array([0, 2, 3], dtype=np.uint64) * 1_000_000
+    three = replace(
+        seen,
+        flows=replace(seen.flows, start_ns=start_ns),
+        fct_ns=np.array([1_000_000, -1, 500_000], dtype=np.int64),
+        # The third ended before its sender had measured anything.
+        per_flow={**seen.per_flow, "rtt_mean_ns": np.array([100_000, 300_000, 0], dtype=np.uint64)},
+        report={**seen.report, "end_ns": 6_000_000},
+    )
+    assert flow_round_trip_us(three) == pytest.approx(260)
+    unknown = {name: column for name, column in seen.per_flow.items() if name != "rtt_mean_ns"}
+    assert flow_round_trip_us(replace(seen, per_flow=unknown)) is None
+    nothing = {**seen.per_flow, "rtt_mean_ns": np.zeros(3, dtype=np.uint64)}
+    assert flow_round_trip_us(replace(seen, per_flow=nothing)) is None
+    assert find_metric("flow_rtt.mean").of(summary.main.seeds[0]) == flow_round_trip_us(seen)
 
 
 def test_transports_without_delays_have_no_base() -> None:

@@ -77,6 +77,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         tcp_rtt_us=_tcp_round_trips(experiment, seen),
+        flow_rtt_us=flow_round_trip_us(seen),
         cwnd_packets=_windows(experiment, seen),
         queues_packets=sampled_queues(seen.queue_samples),
         windows=window_means(experiment, seen),
@@ -153,6 +154,16 @@ def _tcp_round_trips(experiment: Experiment, seen: Observation) -> Distribution 
     found = of_histogram(seen.rtts["rtt_ns"] / 1e3, seen.rtts["packets"])
     # Quantiles are as long as all other numbers of a seed, so only runs that ask for distributions keep them.
     return found if experiment.spec.sample_queues_ns else found.model_copy(update={"quantiles": ()})
+
+
+def flow_round_trip_us(seen: Observation) -> float | None:
+    """Mean of the flows' round trips over the time that each is under way, which ends with the run at the latest."""
+    rtt_ns = seen.per_flow.get("rtt_mean_ns")
+    if rtt_ns is None or not rtt_ns.any():
+        return None
+    until_end_ns = np.maximum(seen.report["end_ns"] - seen.flows.start_ns.astype(np.int64), 0)
+    under_way_ns = np.where(rtt_ns > 0, np.where(seen.fct_ns < 0, until_end_ns, seen.fct_ns), 0)
+    return float(np.average(rtt_ns, weights=under_way_ns)) / 1e3
 
 
 def _windows(experiment: Experiment, seen: Observation) -> dict[int, float]:

@@ -174,6 +174,8 @@ def _sampled() -> Iterator[Metric]:
         yield Metric(f"rtt.{stat}", rtt, 1, "µs", stat, "Of ICMP echoes.", "{:,.1f}", ("probes",))
         yield Metric(f"tcp_rtt.{stat}", tcp, 1, "µs", stat, "As senders measure it.", "{:,.1f}")
         yield Metric(f"queues.{stat}", queues, 1, "packets", stat, "At all ports.", "{:,.1f}", ("sample_queues",))
+    says = "As senders measure it, averaged over the time that flows are under way."
+    yield Metric("flow_rtt.mean", lambda seed: seed.flow_rtt_us, 1, "µs", "mean", says, "{:,.1f}")
     longest = _field(lambda seed: seed.queues_packets.get(ALL_PORTS), "max")
     yield Metric("queues.max", longest, 1, "packets", "max", "At all ports.", needs=("sample_queues",))
     lost = _field(lambda seed: seed.rtt_us.get(ALL_PROBES), "lost")

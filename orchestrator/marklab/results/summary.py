@@ -350,6 +350,8 @@ class SeedResult(Model):
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
     # From data to its acknowledgement, as senders measure it, to within 1 %.
     tcp_rtt_us: Distribution | None = None
+    # Mean of each flow's round trips, averaged over the time that flows are under way.
+    flow_rtt_us: float | None = None
     # Mean congestion windows of flows by number, in full segments, if there are few flows.
     cwnd_packets: dict[int, float] = Field(default_factory=dict)
     # Sampled queue lengths, by kind of switch and for all ports.
