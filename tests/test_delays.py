@@ -104,6 +104,32 @@ def test_a_base_that_holds_a_queue_is_said() -> None:
     assert "no base delay" not in warnings("10ms")
 
 
+def test_warm_connections_know_the_base_delay_when_the_run_begins() -> None:
+    def bases(**connections: object) -> tuple[list[int], list[float]]:
+        # A hundred flows at once from seven hosts: more than the connections that are open.
+        queries = {"senders": 100, "at": ["1ms"]}
+        settings = {"mode": "persistent", "per_pair": 10, **connections}
+        experiment, (seen,), _ = run(
+            transport="ear", queries=queries, flows=50, seeds=1, baseline="none", connections=settings
+        )
+        full = full_frame_ns(experiment.spec, experiment.network, seen.flows)
+        return seen.per_flow["base_delay_ns"].tolist(), full.tolist()
+
+    learnt, full = bases()
+    assert max(learnt) > 2 * max(full)
+    known, full = bases(warm=True)
+    told = [base == round(delay) for base, delay in zip(known, full, strict=True)]
+    assert 0.5 < sum(told) / len(told) < 1
+
+
+def test_what_cannot_be_warm_is_refused() -> None:
+    for connections in ({"mode": "new"}, {"mode": "asked"}, {"mode": "persistent", "per_pair": 0}):
+        with pytest.raises(BadInput, match="open before the run can be warm"):
+            make_spec({"schemes": ["droptail"], "connections": {**connections, "warm": True}})
+    cold = make_spec({"schemes": ["droptail"]})
+    assert "warm" not in str(cold.model_dump(exclude_none=True))
+
+
 @pytest.mark.parametrize(("transport", "deaf"), [("reno", True), ("delay-dctcp", True), ("ear", False)])
 def test_a_transport_without_ecn_under_a_scheme_that_only_marks_is_said(transport: str, deaf: bool) -> None:
     summary = run(schemes=["dctcp-red:k=20"], baseline="none", transport=transport, flows=100, seeds=1)[2]

@@ -55,6 +55,7 @@ def simulate(config: dict[str, Any], **columns: list[int]) -> None:
         "rate_bps": np.array([0, 0], np.uint64),
         "ecn": np.array([True, True]),
         "receive_window_bytes": np.array([0, 0], np.uint64),
+        "base_delay_ns": np.array([0, 0], np.uint64),
         "after": np.array([-1, -1], np.int64),
         "same_connection": np.array([False, False]),
     }

@@ -91,6 +91,7 @@ pub(crate) struct Flows<'py> {
     rate_bps: PyReadonlyArray1<'py, u64>,
     ecn: PyReadonlyArray1<'py, bool>,
     receive_window_bytes: PyReadonlyArray1<'py, u64>,
+    base_delay_ns: PyReadonlyArray1<'py, u64>,
     after: PyReadonlyArray1<'py, i64>,
     same_connection: PyReadonlyArray1<'py, bool>,
 }
@@ -103,12 +104,12 @@ impl Flows<'_> {
         let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
         let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
-        let window = self.receive_window_bytes.as_slice()?;
+        let (window, base) = (self.receive_window_bytes.as_slice()?, self.base_delay_ns.as_slice()?);
         let (after, same) = (self.after.as_slice()?, self.same_connection.as_slice()?);
         let rows = start.len();
-        let hosts = [src.len(), dst.len(), ecn.len(), window.len(), extra.len()];
+        let hosts = [src.len(), dst.len(), ecn.len(), window.len(), base.len(), extra.len()];
         let application = [size.len(), dscp.len(), rate.len(), after.len(), same.len()];
-        if [hosts, application].as_flattened().iter().any(|&len| len != rows) {
+        if hosts.iter().chain(&application).any(|&len| len != rows) {
             return Err(refuse("the columns of the flow list differ in length"));
         }
         if let Some(at) = after.iter().position(|&after| after != NO_FLOW && u32::try_from(after).is_err()) {
@@ -128,6 +129,7 @@ impl Flows<'_> {
             rate_bps: rate[at],
             ecn: ecn[at],
             receive_window_bytes: window[at],
+            base_delay_ns: base[at],
         };
         Ok((0..rows).map(row).collect())
     }

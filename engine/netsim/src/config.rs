@@ -498,6 +498,9 @@ pub struct Flow {
     pub ecn: bool,
     /// Receive window of a connection that is made for this flow, in bytes; 0 for the transport's window.
     pub receive_window_bytes: u64,
+    /// One-way delay of a full segment in the empty network, in ns, that the flow's connection knows if it is open
+    /// before the run; 0 if it has to learn it.
+    pub base_delay_ns: u64,
 }
 
 /// Why a description cannot be run.

@@ -233,11 +233,24 @@ class Connections(Model):
     mode: Mode = "persistent"
     per_pair: int = Field(default=5, ge=0, le=10**4)
     request_bytes: Size = Field(default=300, alias="request", ge=1, le=65_000)
+    # None is no knowledge: what is not asked for is no part of a description, nor of its digest.
+    warm: bool | None = Field(
+        default=None, description="those that are open when the run begins know the base delay of the empty network"
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _by_name(cls, value: Any) -> Any:
         return {"mode": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _open_if_they_are_warm(self) -> Connections:
+        if self.warm and (self.mode != "persistent" or not self.per_pair):
+            raise BadInput(
+                "only connections that are open before the run can be warm",
+                "connections.mode: persistent, and a per_pair of 1 or more",
+            )
+        return self
 
 
 _WRITTEN_LIMIT: JsonSchemaValue = {

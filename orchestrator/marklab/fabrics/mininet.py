@@ -106,6 +106,11 @@ class Mininet:
             )
         if spec.transport.receive_windows is not None:
             raise BadInput("real hosts have one `receive_window` for all connections", "give one, or --fabric sim")
+        if spec.connections.warm:
+            raise BadInput(
+                "real connections know the delays that they have measured: none is told a base delay",
+                "leave out connections.warm, or --fabric sim",
+            )
         if spec.transport.ecn_plus:
             ecn_plus.check()
         network = experiment.network

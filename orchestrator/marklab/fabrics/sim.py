@@ -20,12 +20,13 @@ from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with
 from marklab.model import Model
 from marklab.prepare.control import host_ip, mac
 from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.prepare.ideal import full_frame_ns
 from marklab.prepare.receive_windows import receive_windows
 from marklab.results.observation import Columns, Observation
 from marklab.results.parallelism import THREADS, Parallelism, Work
 from marklab.spec.description import Spec
 from marklab.topology import Port
-from marklab.traffic.flows import find_host
+from marklab.traffic.flows import FlowList, find_host
 
 # So many curves are more than anyone looks at, and their files stay small.
 MAX_TRACED_FLOWS = 1000
@@ -78,7 +79,7 @@ class Sim:
             cell.scheme.program,
             cell.scheme.settings,
             experiment.routes[cell.scheme.forwarding].as_json,
-            flows.for_engine() | {"receive_window_bytes": receive_windows(experiment.spec, cell.seed, len(flows))},
+            flows.for_engine() | _of_connections(experiment, flows, cell.seed),
             cell.seed,
             watch,
             cell.threads,
@@ -115,6 +116,17 @@ def _parallelism(measured: Mapping[str, Any]) -> Parallelism:
     spans = zip(measured["span_events"].tolist(), measured["span_ns"].tolist(), strict=True)
     work = Work(measured["work_events"], measured["work_ns"])
     return Parallelism(measured["windows"], work, tuple(Work(events, ns) for events, ns in spans))
+
+
+def _of_connections(experiment: Experiment, flows: FlowList, seed: int) -> dict[str, NDArray[np.uint64]]:
+    """What the connections of flows have of their own."""
+    spec = experiment.spec
+    knows = spec.connections.warm and spec.transport.hears_delay
+    base_ns = full_frame_ns(spec, experiment.network, flows) if knows else np.zeros(len(flows))
+    return {
+        "receive_window_bytes": receive_windows(spec, seed, len(flows)),
+        "base_delay_ns": np.rint(base_ns).astype(np.uint64),
+    }
 
 
 def _per_flow(spec: Spec) -> tuple[str, ...]:

@@ -135,6 +135,7 @@ def _columns(network: Bottleneck) -> Mapping[str, NDArray[Any]]:
         "rate_bps": np.array([flow.rate_bps or 0 for flow in flows], np.uint64),
         "ecn": np.ones(len(writes), np.bool_),
         "receive_window_bytes": np.array(windows, np.uint64),
+        "base_delay_ns": none,
         "after": np.full(len(writes), -1, np.int64),
         "same_connection": np.zeros(len(writes), np.bool_),
     }

@@ -106,7 +106,10 @@ impl Client {
     pub(super) fn new(shared: &Shared, connection: u32, flow: &Flow, open: bool) -> Client {
         let transport = &shared.transport;
         let ends = end_points(shared, connection, flow.src, flow.dst);
-        let control = transport.control(flow.ecn);
+        let mut control = transport.control(flow.ecn);
+        if open && flow.base_delay_ns > 0 {
+            control.know_base_delay(Duration::from_nanos(flow.base_delay_ns));
+        }
         let ecn = EcnMode::of(control.ecn(), open);
         let mut sender = Sender::new(transport.sender(), control);
         if transport.stack.window_autotuning {

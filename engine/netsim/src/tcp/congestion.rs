@@ -135,6 +135,9 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Tells it the one-way delay of a full segment in the empty network, which it does not have to learn then.
+    fn know_base_delay(&mut self, _base: Duration) {}
+
     /// Whether an acknowledgement with this echo, and with this one-way delay of the acknowledged data, signals
     /// congestion. Called once for every acknowledgement.
     fn congested(&mut self, ece: bool, _one_way: Option<Duration>) -> bool {
@@ -163,7 +166,7 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// The shortest one-way delay so far, with which other delays are compared.
+    /// The shortest one-way delay so far, or the one that it was told, with which other delays are compared.
     fn base_delay(&self) -> Option<Duration> {
         None
     }

@@ -32,6 +32,22 @@ fn the_base_delay_is_that_of_the_lines_whatever_a_host_adds() {
     }
 }
 
+/// Two connections that find a queue: one is open before the run and was told the base delay, the other, which takes
+/// the first one's place when that is busy, learns it behind the queue. The last segment is short, and faster.
+#[test]
+fn only_connections_that_are_open_before_the_run_know_the_base_delay() {
+    let base_delay_ns = 2 * (full_frame() + DELAY);
+    for told_ns in [0, base_delay_ns] {
+        let config = hearing(Control::Ear, 100 * US, &[(GBPS, DELAY); 3]);
+        let late = |start_ns| marklab_netsim::Flow { base_delay_ns: told_ns, ..flow(start_ns, 0, 2, 20 * PAYLOAD + 1) };
+        let flows = vec![flow(0, 1, 2, 1000 * PAYLOAD), late(5 * MS), late(5 * MS)];
+        let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
+        let [open, opened] = [1, 2].map(|number| outcome.flows[number].base_delay.unwrap().nanos());
+        assert_eq!(open == base_delay_ns, told_ns > 0, "{open}");
+        assert!(opened > base_delay_ns, "{opened}");
+    }
+}
+
 #[test]
 fn transports_that_do_not_hear_delays_measure_none() {
     let config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);

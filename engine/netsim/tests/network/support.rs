@@ -213,6 +213,7 @@ pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Fl
         rate_bps: 0,
         ecn: true,
         receive_window_bytes: 0,
+        base_delay_ns: 0,
     }
 }
 

@@ -115,6 +115,12 @@ impl CongestionControl for Dctcp {
         self.delay.is_some()
     }
 
+    fn know_base_delay(&mut self, base: Duration) {
+        if let Some(signal) = &mut self.delay {
+            signal.know(base);
+        }
+    }
+
     fn congested(&mut self, ece: bool, one_way: Option<Duration>) -> bool {
         // The delay is always evaluated, because it may be the shortest so far.
         let late = self.delay.as_mut().zip(one_way).is_some_and(|(signal, delay)| signal.exceeds(delay));
