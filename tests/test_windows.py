@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from marklab.errors import BadInput
-from marklab.metrics.window_means import queue_length
+from marklab.metrics.window_means import queue_length, sender_windows
 from marklab.report.terminal import print_run
 from marklab.results.metric import find_metric
 from marklab.results.observation import Columns
@@ -130,6 +131,47 @@ def test_several_ports_have_the_mean_of_their_means_and_the_most_of_one() -> Non
         pytest.approx(sum(each.mean for each in ports) / 4),
         max(each.max for each in ports),
     )
+
+
+def test_a_sender_s_window_stays_as_it_was_between_changes() -> None:
+    """By hand, with intervals of 10 ns and segments of 1,000 bytes; flow 1 ends after 45 ns."""
+    experiment, (seen,), _ = run(
+        schemes=["droptail"], baseline="none", flows=3, seeds=1, trace_flows="10ns", transport={"mss": 1000}
+    )
+    two = replace(
+        seen,
+        flows=replace(seen.flows, start_ns=np.array([0, 5, 900], dtype=np.uint64)),
+        fct_ns=np.array([-1, 40, -1], dtype=np.int64),
+        sender_trace={
+            "time_ns": np.array([12, 13, 25, 39, 40], dtype=np.uint64),
+            "flow": np.array([0, 1, 0, 1, 0], dtype=np.uint32),
+            "cwnd_bytes": np.array([4000, 10_000, 7000, 2000, 1000], dtype=np.uint64),
+        },
+    )
+    for (begin, end), expected in {
+        (0, 10): {},
+        # At 20: 4; at 30: 7; at 40: still 7. Flow 1 at 20 and 30: 10; at 40: 2.
+        (0, 40): {0: (4 + 7 + 7) / 3, 1: (10 + 10 + 2) / 3},
+        (30, 60): {0: (7 + 1 + 1) / 3, 1: 2},
+        (50, 60): {0: 1},
+    }.items():
+        assert sender_windows(experiment, two, TimeWindow(begin, end)) == pytest.approx(expected), (begin, end)
+    assert sender_windows(experiment, replace(two, sender_trace=None), TimeWindow(0, 40)) == {}
+
+
+def test_the_window_of_a_flow_in_a_window_of_time_is_a_metric() -> None:
+    """Alone, without marks and losses, a flow's window in slow start only grows, and its mean is between the ends."""
+    _, _, summary = run(
+        schemes=["droptail"], baseline="none", flows=0, seeds=1, until="20ms", trace_flows="100us",
+        topology="incast:senders=2", added_flows=[{"from": "h0", "to": "h2"}], windows=["0ms..1ms", "5ms..20ms"],
+    )  # fmt: skip
+    (seed,) = summary.main.seeds
+    early, late = (find_metric(f"cwnd.flow0@{window}").of(seed) for window in ("0ms..1000us", "5ms..20ms"))
+    assert 10 < early < late
+    assert summary.main.windows["5ms..20ms"].cwnd_packets == {0: late}
+    assert find_metric("cwnd.flow1@5ms..20ms").of(seed) is None
+    assert find_metric("cwnd.flow0@5ms..21ms").of(seed) is None
+    assert find_metric("cwnd.flow0@5ms..20ms").needs == ("trace_flows",)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,10 @@ pub struct Config {
     /// Records the bytes that each flow delivers, per interval of this many ns.
     #[serde(default)]
     pub trace_flows_ns: Option<u64>,
-    /// Records windows and states of the senders.
+    /// Records windows and states of the senders: the last change of each in an interval of this many ns; every change
+    /// if it is 0.
     #[serde(default)]
-    pub trace_senders: bool,
+    pub trace_senders_ns: Option<u64>,
     /// Samples the queues of all ports.
     #[serde(default)]
     pub sample_queues: Option<SampleQueues>,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Windows and states of senders over time.
 
-use marklab_units::Time;
+use marklab_units::{Duration, Time};
 
 use crate::tcp::{CaState, Sender};
 
-/// A sender after an acknowledgement or a timeout that changed one of these.
+/// A sender after an acknowledgement or a timeout that changed one of these: every change, or the last of an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SenderRow {
     /// When it changed.
@@ -25,14 +25,16 @@ pub struct SenderRow {
 /// Windows and states of all senders over time.
 #[derive(Clone, Default, Debug)]
 pub struct SenderTrace {
+    /// Of several changes of a flow in an interval of this length, only the last is kept; all are if it is 0.
+    interval: Duration,
     rows: Vec<SenderRow>,
     /// Per flow, its last row.
     last: Vec<Option<u32>>,
 }
 
 impl SenderTrace {
-    pub(crate) fn new(flows: usize) -> SenderTrace {
-        SenderTrace { rows: Vec::new(), last: vec![None; flows] }
+    pub(crate) fn new(interval: Duration, flows: usize) -> SenderTrace {
+        SenderTrace { interval, rows: Vec::new(), last: vec![None; flows] }
     }
 
     /// Adds the rows of other flows, or later rows. All are in order of time, and then of flows.
@@ -59,10 +61,44 @@ impl SenderTrace {
     }
 
     fn add(&mut self, row: SenderRow) {
+        let interval = self.interval;
+        let together =
+            |before: Time| interval > Duration::ZERO && before.start_of(interval) == row.time.start_of(interval);
         let last = &mut self.last[row.flow as usize];
-        if last.is_none_or(|at| SenderRow { time: row.time, ..self.rows[at as usize] } != row) {
-            *last = Some(self.rows.len() as u32);
-            self.rows.push(row);
+        match last.map(|at| &mut self.rows[at as usize]) {
+            Some(before) if SenderRow { time: row.time, ..*before } == row => {}
+            Some(before) if together(before.time) => *before = row,
+            _ => {
+                *last = Some(self.rows.len() as u32);
+                self.rows.push(row);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(ns: u64, flow: u32, cwnd: u64) -> SenderRow {
+        SenderRow { time: Time::from_nanos(ns), flow, cwnd, ssthresh: 0, state: CaState::Open, alpha: 0.0 }
+    }
+
+    #[test]
+    fn the_last_change_of_an_interval_is_kept_or_every_change() {
+        for (interval, kept) in [
+            (0, &[(5, 0, 10), (6, 0, 11), (7, 1, 1), (99, 0, 12), (100, 0, 13), (230, 0, 14)][..]),
+            (100, &[(7, 1, 1), (99, 0, 12), (100, 0, 13), (230, 0, 14)]),
+        ] {
+            let mut trace = SenderTrace::new(Duration::from_nanos(interval), 2);
+            for (ns, flow, cwnd) in [(5, 0, 10), (6, 0, 11), (7, 1, 1), (99, 0, 12), (100, 0, 13), (210, 0, 13)] {
+                trace.add(row(ns, flow, cwnd));
+            }
+            let mut later = SenderTrace::new(Duration::from_nanos(interval), 2);
+            later.add(row(230, 0, 14));
+            trace.merge(later);
+            let rows: Vec<_> = trace.rows().iter().map(|row| (row.time.nanos(), row.flow, row.cwnd)).collect();
+            assert_eq!(rows, kept, "{interval}");
         }
     }
 }

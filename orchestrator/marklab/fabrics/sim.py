@@ -17,6 +17,7 @@ from marklab.errors import BadInput, RunFailed
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.memory import cell_bytes
 from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
+from marklab.metrics.sharing import FEW_FLOWS
 from marklab.model import Model
 from marklab.prepare.control import host_ip, mac
 from marklab.prepare.experiment import Experiment, ReadyScheme
@@ -103,6 +104,7 @@ class Sim:
                 at: passages for at, passages in zip(traced, result["passages"], strict=True) if passages is not None
             },
             flow_trace=result.get("flow_trace"),
+            sender_trace=result.get("sender_trace"),
             probes=result["probes"],
             cpu_s=cpu_s,
             rtts=result["rtts"],
@@ -139,12 +141,16 @@ def _named(samples: Columns | None, names: Sequence[str]) -> Columns | None:
 
 
 def _check_traced_flows(experiment: Experiment) -> None:
-    most = max(len(flows) for flows in experiment.flow_lists.values())
+    most = _most_flows(experiment)
     if most > MAX_TRACED_FLOWS:
         raise BadInput(
             f"{most:,} flows per seed are too many to record the rate of each",
             f"--flows {MAX_TRACED_FLOWS} or fewer, a shorter flow list, or leave out --trace-flows",
         )
+
+
+def _most_flows(experiment: Experiment) -> int:
+    return max(len(flows) for flows in experiment.flow_lists.values())
 
 
 def configuration(
@@ -173,6 +179,8 @@ def configuration(
         config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:
         config["trace_flows_ns"] = spec.trace_flows_ns
+        if spec.windows and not spec.transport.is_paced and _most_flows(experiment) <= FEW_FLOWS:
+            config["trace_senders_ns"] = spec.trace_flows_ns
     if spec.sample_queues_ns is not None:
         config["sample_queues"] = {
             "interval_ns": spec.sample_queues_ns,

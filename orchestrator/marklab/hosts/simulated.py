@@ -95,7 +95,7 @@ def _configuration(network: Bottleneck, transport: Transport, paths: Sequence[Pa
         "nic": dict(Nic()),
         "connections": "new" if closes == {True} else {"persistent": {"per_pair": 0}},
         "stop_ns": case.script.until_ns,
-        "trace_senders": True,
+        "trace_senders_ns": 0,
         "captures": [{"node": switch, "port": 2 * pair, "path": str(path)} for pair, path in enumerate(paths)],
     }
 

@@ -32,7 +32,31 @@ def _means(experiment: Experiment, seen: Observation, window: TimeWindow) -> Win
     rates = np.bincount(seen.flow_trace["flow"][inside], weights=weights, minlength=len(seen.flows))
     services = {int(dscp): float(rates[seen.flows.dscp == dscp].sum()) for dscp in np.unique(seen.flows.dscp)}
     few = enumerate(rates.tolist()) if len(rates) <= FEW_FLOWS else ()
-    return WindowMeans(services_bps=services, flows_bps=dict(few), queue_packets=length)
+    cwnd = sender_windows(experiment, seen, window)
+    return WindowMeans(services_bps=services, flows_bps=dict(few), cwnd_packets=cwnd, queue_packets=length)
+
+
+def sender_windows(experiment: Experiment, seen: Observation, window: TimeWindow) -> dict[int, float]:
+    """Mean congestion window of each flow in full segments, over the ends of the trace's intervals.
+
+    The window of a flow is known from its first change, which comes with its first acknowledgement, until its end.
+    """
+    every_ns, payload = experiment.spec.trace_flows_ns, experiment.spec.transport.payload_bytes
+    if seen.sender_trace is None or every_ns is None:
+        return {}
+    found = {}
+    for flow in range(len(seen.flows)):
+        rows = seen.sender_trace["flow"] == flow
+        changed_ns = seen.sender_trace["time_ns"][rows].astype(np.int64)
+        # A change at the end of an interval belongs to the next one.
+        ends_ns = np.arange(window.begin_ns, window.end_ns, every_ns) + every_ns
+        if seen.fct_ns[flow] >= 0:
+            ends_ns = ends_ns[ends_ns <= int(seen.flows.start_ns[flow]) + seen.fct_ns[flow]]
+        latest = np.searchsorted(changed_ns, ends_ns, side="left") - 1
+        latest = latest[latest >= 0]
+        if len(latest):
+            found[flow] = float(seen.sender_trace["cwnd_bytes"][rows][latest].mean()) / payload
+    return found
 
 
 def queue_length(port: Columns, window: TimeWindow, every_ns: int, rate_bps: int) -> QueueLength:

@@ -208,8 +208,8 @@ def find_metric(name: str, kind: str = "metric") -> Metric:
         if match := pattern.fullmatch(name):
             return made(match)
     error = unknown(kind, name, METRICS)
-    others = "overall.within.500ms, cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, rate.all@0ms..9ms"
-    more = "queue.mean@0ms..9ms, queue.beyond.5ms@0ms..9ms, converged.flow0@0s"
+    others = "overall.within.500ms, cwnd.flow0, cwnd.flow0@0ms..9ms, rate.flow0@0ms..9ms, rate.service0@0ms..9ms"
+    more = "rate.all@0ms..9ms, queue.mean@0ms..9ms, queue.beyond.5ms@0ms..9ms, converged.flow0@0s"
     raise BadInput(str(error), f"{error.remedy}; {others}, {more}")
 
 
@@ -248,8 +248,17 @@ def _of_convergence(match: Match) -> Metric:
 
 
 def _of_cwnd(match: Match) -> Metric:
-    number = int(match["number"])
-    return Metric(match[0], lambda seed: seed.cwnd_packets.get(number), 0, "packets")
+    """The mean congestion window of a flow: of the whole run, or in a window of time."""
+    flow, written = int(match["number"]), match["window"]
+    if written is None:
+        return Metric(match[0], lambda seed: seed.cwnd_packets.get(flow), 0, "packets")
+    window = TimeWindow.parse(written)
+
+    def of(seed: SeedResult) -> float | None:
+        means = seed.windows.get(str(window))
+        return None if means is None else means.cwnd_packets.get(flow)
+
+    return Metric(match[0], of, 0, "packets", needs=("trace_flows",), window=window)
 
 
 _WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
@@ -261,7 +270,7 @@ _PATTERNS: dict[re.Pattern[str], Callable[[Match], Metric]] = {
     re.compile(rf"queue\.beyond\.{_TIME}{_WINDOW}"): _of_queue_beyond,
     re.compile(rf"(?P<group>{'|'.join(map(re.escape, GROUPS))})\.within\.{_TIME}"): _of_flows_within,
     re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)"): _of_convergence,
-    re.compile(r"cwnd\.flow(?P<number>[0-9]+)"): _of_cwnd,
+    re.compile(rf"cwnd\.flow(?P<number>[0-9]+)(?:{_WINDOW})?"): _of_cwnd,
 }
 
 

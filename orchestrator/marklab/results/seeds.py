@@ -195,9 +195,11 @@ def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowMeans]:
         of = [seed.windows[window] for seed in seeds]
         services = sorted({dscp for means in of for dscp in means.services_bps})
         flows = [flow for flow in of[0].flows_bps if all(flow in means.flows_bps for means in of)]
+        senders = [flow for flow in of[0].cwnd_packets if all(flow in means.cwnd_packets for means in of)]
         result[window] = WindowMeans(
             services_bps={dscp: mean([means.services_bps.get(dscp, 0.0) for means in of]) for dscp in services},
             flows_bps={flow: mean([means.flows_bps[flow] for means in of]) for flow in flows},
+            cwnd_packets={flow: mean([means.cwnd_packets[flow] for means in of]) for flow in senders},
             queue_packets=mean_length([means.queue_packets for means in of if means.queue_packets is not None]),
         )
     return result

@@ -162,10 +162,12 @@ class QueueLength(Model):
 
 
 class WindowMeans(Model):
-    """What was recorded in a window: payload rates of services, and of single flows if they are few; queue lengths."""
+    """What was recorded in a window: rates of services (payload), queue lengths; rates and windows of few flows."""
 
     services_bps: dict[int, float] = Field(default_factory=dict)
     flows_bps: dict[int, float] = Field(default_factory=dict)
+    # Mean congestion windows of flows in full segments, over the part of the window in which they sent.
+    cwnd_packets: dict[int, float] = Field(default_factory=dict)
     queue_packets: QueueLength | None = None
 
 

@@ -144,7 +144,7 @@ fn shared(config: &Config, flows: Vec<Flow>) -> Result<(Shared, Vec<OfHost>), Co
         addresses: config.nodes.iter().map(address).collect(),
         stamps: config.transport.measures_delay(),
         trace_flows: config.trace_flows_ns.is_some(),
-        trace_senders: config.trace_senders,
+        trace_senders: config.trace_senders_ns.map(Duration::from_nanos),
         sample_interval: Duration::from_nanos(config.sample_queues.map_or(0, |plan| plan.interval_ns)),
         sample_until: Time::from_nanos(config.sample_queues.map_or(0, |plan| plan.until_ns)),
     };

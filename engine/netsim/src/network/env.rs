@@ -43,7 +43,7 @@ pub(super) struct Shared {
     /// Whether NICs write the time into the segments that they send.
     pub(super) stamps: bool,
     pub(super) trace_flows: bool,
-    pub(super) trace_senders: bool,
+    pub(super) trace_senders: Option<Duration>,
     pub(super) sample_interval: Duration,
     pub(super) sample_until: Time,
 }
@@ -134,7 +134,7 @@ impl Tally {
             followed: Vec::new(),
             reused: Vec::new(),
             flow_trace: trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, flows))),
-            sender_trace: shared.trace_senders.then(|| Box::new(SenderTrace::new(flows))),
+            sender_trace: shared.trace_senders.map(|interval| Box::new(SenderTrace::new(interval, flows))),
             priorities: vec![
                 PriorityStats::default();
                 shared.pias.as_ref().map_or(0, |thresholds| thresholds.len() + 1)

@@ -188,7 +188,7 @@ impl Host {
         }
         self.send_client_ack(env, number, false);
         self.send_segments(env, number);
-        if env.shared.trace_senders {
+        if env.shared.trace_senders.is_some() {
             self.trace_sender(env, number);
         }
     }

@@ -139,7 +139,7 @@ impl Host {
         if let Some(rtt) = client.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece, one_way }) {
             env.tally.rtts.saturating_record(rtt.nanos());
         }
-        if env.shared.trace_senders {
+        if env.shared.trace_senders.is_some() {
             self.trace_sender(env, number);
         }
         let client = self.client(number);
@@ -210,7 +210,7 @@ impl Host {
             State::Open if past(client.sender.deadline()) => {
                 client.sender.on_timeout(now);
                 self.send_segments(env, number);
-                if env.shared.trace_senders {
+                if env.shared.trace_senders.is_some() {
                     self.trace_sender(env, number);
                 }
             }

@@ -171,7 +171,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         probes: vec![],
         traces: vec![],
         trace_flows_ns: None,
-        trace_senders: false,
+        trace_senders_ns: None,
         sample_queues: None,
         captures: vec![],
     }

@@ -62,7 +62,7 @@ impl Case {
         config.transport.ack_every_segments = self.ack_every;
         config.pfc = self.lossless.then_some(Pfc { per: PauseScope::Port, xoff_bytes: 20_000, xon_bytes: 10_000 });
         config.trace_flows_ns = Some(20 * US);
-        config.trace_senders = self.control != Control::Dcqcn;
+        config.trace_senders_ns = (self.control != Control::Dcqcn).then_some(0);
         config.sample_queues = Some(SampleQueues { interval_ns: 7 * US, until_ns: MS });
         config.traces = vec![Trace { node: count, port: 0, interval_ns: 1, registers: vec![], packets: true }];
         config.probes =

@@ -96,7 +96,7 @@ fn flows_deliver_their_bytes_at_their_rate() {
 fn windows_of_senders_are_recorded_when_they_change() {
     let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(1000), Control::Reno);
     config.transport.ack_every_segments = 1;
-    config.trace_senders = true;
+    config.trace_senders_ns = Some(0);
     let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 40 * MSS)]);
     let rows = outcome.sender_trace.as_ref().expect("it was asked for").rows();
     assert!(rows.is_sorted_by_key(|row| row.time));
