@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marklab.devices.hosts import LINUX_CONTROLS, Transport
 from marklab.devices.lossless import thresholds
