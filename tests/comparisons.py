@@ -31,7 +31,7 @@ def seed(number: int, value: float, flows: str, unfinished: int = 0, timeouts: i
     return SeedResult(
         seed=number, flow_list=flows, fct_us=samples, slowdown=samples, unfinished=unfinished, drops=Drops(),
         marks=Marks(), timeouts=timeouts, retransmissions=0, utilisation=0.5, link_transmissions=1, events=1,
-        engine_cpu_s=0.0, tcp_rtt_us=rtts,
+        engine_cpu_s=0.0, tcp_rtt_us=rtts, flow_rtt_us=100.0,
     )  # fmt: skip
 
 

@@ -467,7 +467,6 @@ def test_a_place_that_cannot_be_written_is_one_message(
     ("name", "says", "remedy"),
     [
         ("ecnsharp-mirco", "unknown experiment or paper `ecnsharp-mirco`", "did you mean `ecnsharp-micro`?"),
-        ("Table 1", "`Table 1` cannot be run yet", "it needs round trips through parts of a testbed"),
     ],
 )
 def test_an_experiment_that_is_not_there_is_one_message(cli: Cli, name: str, says: str, remedy: str) -> None:
