@@ -27,6 +27,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     int<32> a_period_ago = 0;
     bit<7> priority_queue = 0;
+    bit<32> length = 0;
     bit<32> period = 0;
     bit<32> hash_new = 0;
     bit<1> is_new = 0;
@@ -36,15 +37,16 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     cause_t why = 0;
     bit<7> from_priority = 0;
 
-    // minus_period_ns: 2^32 less t_period.
-    action set_params(bit<7> high, bit<32> minus_period_ns) {
+    // minus_period_ns: 2^32 less t_period. own_cells: those of a packet that counts itself.
+    action set_params(bit<7> high, bit<32> minus_period_ns, bit<32> own_cells) {
         priority_queue = high;
         a_period_ago = (int<32>)(q.now_ns + minus_period_ns);
+        length = q.deq_qdepth_cells + own_cells;
     }
 
     table params {
         actions = { set_params; }
-        default_action = set_params(31, 4294667296);
+        default_action = set_params(31, 4294667296, 0);
         size = 1;
     }
 
@@ -143,7 +145,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         if (from_priority == 0) {
             why = CAUSE_PRIORITY;
         }
-        above.apply(q.deq_qdepth_cells, threshold, why, decision, cause);
+        above.apply(length, threshold, why, decision, cause);
     }
 }
 

@@ -4,8 +4,8 @@
 //
 //     K_p = lambda * RTT * C / N_flow (Eq. 2)
 //
-// Signal: deq_qdepth, the packets that this one leaves behind in its queue, since the paper reads the queue before
-// the packet is sent. include/flow_queues.p4 assigns queues. N_flow is counted here: by periods (section IV-C.3), as
+// Signal: deq_qdepth, the packets that this one leaves behind in its queue; with `own` the packet counts itself, since
+// the paper reads the queue before it dequeues the packet (section IV-C.2). include/flow_queues.p4 assigns queues. N_flow is counted here: by periods (section IV-C.3), as
 // the paper's program does, or as queues that hold packets, as its simulations "count active flows in real-time"
 // (VI-C).
 #include <core.p4>
@@ -87,18 +87,20 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<7> priority_queue = 0;
     bit<48> t_period = 0;
     bit<1> by_queues = 0;
+    bit<1> own = 0;
 
-    // count_queues: 1 if N_flow is the number of queues that hold packets.
-    action set_params(bit<16> queue_count, bit<7> high, bit<32> t_period_us, bit<1> count_queues) {
+    // count_queues: 1 if N_flow is the number of queues that hold packets. own_pkts: 1 if a packet counts itself.
+    action set_params(bit<16> queue_count, bit<7> high, bit<32> t_period_us, bit<1> count_queues, bit<1> own_pkts) {
         queues = queue_count;
         priority_queue = high;
         t_period = (bit<48>)t_period_us;
         by_queues = count_queues;
+        own = own_pkts;
     }
 
     table params {
         actions = { set_params; }
-        default_action = set_params(32, 31, 285, 0);
+        default_action = set_params(32, 31, 285, 0, 0);
     }
 
     // K / N_flow, by table: no target divides at run time. A length is a whole number, so K / N_flow rounded down gives
@@ -131,7 +133,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         threshold_by_flows.apply();
 
         cause_t why = q.queue == priority_queue ? CAUSE_PRIORITY : (falls_back ? CAUSE_FALL_BACK : CAUSE_FLOW);
-        above.apply((bit<32>)q.deq_qdepth_pkts, threshold, why, decision, cause);
+        above.apply((bit<32>)q.deq_qdepth_pkts + (bit<32>)own, threshold, why, decision, cause);
     }
 }
 

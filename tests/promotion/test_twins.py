@@ -153,6 +153,23 @@ def test_a_twin_drops_what_its_scheme_drops(choice: str, setting: str, arch: Arc
     assert found[0][0].count(None) == found[0][1]["drops"]
 
 
+@pytest.mark.parametrize("arch", ["tna", "t2na"])
+@pytest.mark.parametrize(("k", "own", "first"), [(3, "off", 4), (3, "on", 3), (0, "off", 1), (0, "on", 0)])
+def test_a_packet_counts_itself_on_both_targets(k: int, own: str, first: int, arch: Arch) -> None:
+    """One flow, with the queue at lengths 0 to 6 packets: marks begin at the length `first`."""
+    settings = {"schemes": [f"diffecn:k={k}packets,own={own}"], "baseline": "none", "flows": 1, "seeds": 1}
+    experiments = [prepare(make_spec(settings | {"arch": each})) for each in ("v1model", arch)]
+    cells = cells_per_packet(experiments[0].setup.frame_bytes, twin_spec("diffecn", arch).chip)
+    for experiment, unit in zip(experiments, (1, cells), strict=True):
+        (ready,) = experiment.schemes
+        harness = engine.new_harness(ready.program, entries=entries_to_port(ready))
+        sent = Frame(dst=10 << 24, ecn=ECT0).build()
+        # The first packet begins a period, and counts no flow.
+        lengths = [harness.process(IN_PORT, sent, 1_000_000 + 1000 * i, 0, q * unit, q * unit)[1][15] & 3 == CE
+                   for i, q in enumerate((0, *range(7)))][1:]  # fmt: skip
+        assert lengths == [length >= first for length in range(7)]
+
+
 def test_red_that_adapts_has_no_twin() -> None:
     setup = pair_of("red").experiment.setup
     choice = SchemeChoice("red", "adaptive")

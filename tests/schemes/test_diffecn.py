@@ -34,15 +34,15 @@ def flow_id(frame: Frame) -> int:
 class Switch:
     """The scheme with real queues, and the paper's algorithm as the oracle."""
 
-    def __init__(self, buffer: int = 1000, active: str = "period") -> None:
-        scheme = fitted(f"{SCHEME},active={active}")
+    def __init__(self, buffer: int = 1000, active: str = "period", *, own: bool = False) -> None:
+        scheme = fitted(f"{SCHEME},active={active}{',own=on' if own else ''}")
         queueing = scheme.queues.model_copy(update={"buffer": Limit(packets=buffer)}).to_engine(
             Limit(packets=600), 1514
         )
         entries = json.dumps(scheme.entries + routes())
         self.harness = _engine.Harness(compiled(scheme.scheme.program), entries, 0, json.dumps(queueing))
         self.mapping = {port: QueueMapping(QUEUES, T_PERIOD, PASS_LIMIT, active == "queued") for port in PORTS}
-        self.by_period = active == "period"
+        self.by_period, self.own = active == "period", own
         self.count = {port: FlowCount(T_PERIOD) for port in PORTS}
         self.waiting: dict[tuple[int, int], list[Frame]] = {}
         self.steps: Counter[str] = Counter()
@@ -74,7 +74,7 @@ class Switch:
         flows = by_period if self.by_period else self.mapping[port].busy()
         threshold = Fraction(K, max(1, min(flows, QUEUES)))
         marked = data[15] & 3 == CE
-        assert marked == (left > threshold), (left, flows)
+        assert marked == (left + self.own > threshold), (left, flows)
         self.steps["marked" if marked else "passed"] += 1
         self.steps["fell back"] += flows > QUEUES
         return marked
@@ -101,11 +101,12 @@ def test_any_traffic_agrees_with_the_paper(buffer: int, active: str, traffic: li
             switch.transmit(port, now)
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("active", ["period", "queued"])
 @pytest.mark.parametrize("buffer", [1000, 12])
-def test_long_congestion_agrees_with_the_paper(buffer: int, active: str) -> None:
+def test_long_congestion_agrees_with_the_paper(buffer: int, active: str, own: bool) -> None:
     lot = random.Random(3)  # noqa: S311
-    switch, now, flows = Switch(buffer, active), 5000, 4
+    switch, now, flows = Switch(buffer, active, own=own), 5000, 4
     for number in range(20_000):
         if number % 500 == 0:
             flows = lot.choice((1, 2, 4, 7, 12))
@@ -218,10 +219,19 @@ def test_flows_that_are_queued_count_only_while_they_are(others: int, marked: bo
         assert any(marks) == (marked and not gone)
 
 
+@pytest.mark.parametrize(("own", "marks"), [(False, 3), (True, 4)])
+def test_a_packet_may_count_itself(own: bool, marks: int) -> None:
+    """Of 16 packets of one flow, K is 12: 3 leave more than 12 behind, and 4 find more than 12 with themselves."""
+    switch = Switch(own=own)
+    for _ in range(16):
+        switch.receive(1, 0, 5000)
+    assert [switch.transmit(1, 5001) for _ in range(16)] == [True] * marks + [False] * (16 - marks)
+
+
 def test_the_rules_are_those_of_the_paper() -> None:
     scheme = fitted("diffecn")
     values = {name: setting.value for name, setting in scheme.settings.items()}
-    assert values == {"k": 167, "queues": 32, "t_period": 300, "active": "period", "pass_limit": 10}
+    assert values == {"k": 167, "queues": 32, "t_period": 300, "active": "period", "pass_limit": 10, "own": False}
     assert (scheme.queues.scheduler, scheme.queues.count, scheme.queues.strict) == ("dwrr", 32, 1)
     (params,) = (entry["params"] for entry in scheme.entries if entry["action"] == "set_steering")
     assert params["pass_limit_bytes"] == 10 * 1500
