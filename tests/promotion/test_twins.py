@@ -124,6 +124,14 @@ def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> Non
     assert caught.value.remedy == "leave them as they are"
 
 
+@pytest.mark.parametrize("name", ["diffecn", "pftcn"])
+@pytest.mark.parametrize(("parameter", "value"), [("active", "queued"), ("owner", "period")])
+def test_queues_of_flows_that_a_twin_cannot_have_are_refused(name: str, parameter: str, value: str) -> None:
+    choice = SchemeChoice(name, params=((parameter, value),))
+    with pytest.raises(BadInput, match=f"{parameter}={value}"):
+        twin_of(find_scheme(choice).fit(choice, pair_of("tcn").experiment.setup))
+
+
 @pytest.mark.parametrize("arch", ["tna", "t2na"])
 @pytest.mark.parametrize("setting", ["off", "on"])
 @pytest.mark.parametrize("choice", ["dctcp-red:k=7", "red:star,min=1,max=7,weight=0.5"])

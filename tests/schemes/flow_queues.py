@@ -29,6 +29,8 @@ class QueueMapping:
     pass_limit: int
     # Whether flows are active as long as they are queued, not by periods.
     while_queued: bool = False
+    # Whether a flow keeps its queue for a period in which it sends nothing (section VII-B).
+    owned: bool = False
     flow_map: dict[int, Mapping] = field(default_factory=dict)
     depth: dict[int, int] = field(default_factory=dict)
     # Time of the last arrival or departure of each queue, and the queue that is checked next.
@@ -62,13 +64,14 @@ class QueueMapping:
         return mapping.queue
 
     def _active(self, mapping: Mapping, now: int) -> bool:
-        if self.while_queued and mapping.queue != self.high:
+        if self.while_queued and not self.owned and mapping.queue != self.high:
             return self.depth.get(mapping.queue, 0) > 0 and self.turns[mapping.queue] == mapping.turn
         return now - mapping.last <= self.t_period
 
     def _empty(self, now: int) -> int:
         for queue in range(self.high):
-            if self.depth.get(queue, 0) == 0:
+            owned = self.owned and queue in self.used and now - self.used[queue] <= self.t_period
+            if self.depth.get(queue, 0) == 0 and not owned:
                 return queue
         queue, self.doubted = self.doubted, (self.doubted + 1) % self.high
         if now - self.used.get(queue, 0) > 10 * self.t_period:

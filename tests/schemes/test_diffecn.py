@@ -34,14 +34,17 @@ def flow_id(frame: Frame) -> int:
 class Switch:
     """The scheme with real queues, and the paper's algorithm as the oracle."""
 
-    def __init__(self, buffer: int = 1000, active: str = "period", *, own: bool = False) -> None:
-        scheme = fitted(f"{SCHEME},active={active}{',own=on' if own else ''}")
+    def __init__(
+        self, buffer: int = 1000, active: str = "period", owner: str = "packets", *, own: bool = False
+    ) -> None:
+        scheme = fitted(f"{SCHEME},active={active},owner={owner}{',own=on' if own else ''}")
         queueing = scheme.queues.model_copy(update={"buffer": Limit(packets=buffer)}).to_engine(
             Limit(packets=600), 1514
         )
         entries = json.dumps(scheme.entries + routes())
         self.harness = _engine.Harness(compiled(scheme.scheme.program), entries, 0, json.dumps(queueing))
-        self.mapping = {port: QueueMapping(QUEUES, T_PERIOD, PASS_LIMIT, active == "queued") for port in PORTS}
+        rules = (active == "queued", owner == "period")
+        self.mapping = {port: QueueMapping(QUEUES, T_PERIOD, PASS_LIMIT, *rules) for port in PORTS}
         self.by_period, self.own = active == "period", own
         self.count = {port: FlowCount(T_PERIOD) for port in PORTS}
         self.waiting: dict[tuple[int, int], list[Frame]] = {}
@@ -88,11 +91,14 @@ steps = st.lists(
 )
 
 
+@pytest.mark.parametrize("owner", ["packets", "period"])
 @pytest.mark.parametrize("active", ["period", "queued"])
 @pytest.mark.parametrize("buffer", [1000, 3])
-@given(steps)
-def test_any_traffic_agrees_with_the_paper(buffer: int, active: str, traffic: list[tuple[int, bool, int, int]]) -> None:
-    switch, now = Switch(buffer, active), 5000
+@given(traffic=steps)
+def test_any_traffic_agrees_with_the_paper(
+    buffer: int, active: str, owner: str, traffic: list[tuple[int, bool, int, int]]
+) -> None:
+    switch, now = Switch(buffer, active, owner), 5000
     for gap, comes, port, number in traffic:
         now += gap
         if comes:
@@ -101,12 +107,12 @@ def test_any_traffic_agrees_with_the_paper(buffer: int, active: str, traffic: li
             switch.transmit(port, now)
 
 
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize(("owner", "own"), [("packets", False), ("packets", True), ("period", False)])
 @pytest.mark.parametrize("active", ["period", "queued"])
 @pytest.mark.parametrize("buffer", [1000, 12])
-def test_long_congestion_agrees_with_the_paper(buffer: int, active: str, own: bool) -> None:
+def test_long_congestion_agrees_with_the_paper(buffer: int, active: str, owner: str, own: bool) -> None:
     lot = random.Random(3)  # noqa: S311
-    switch, now, flows = Switch(buffer, active, own=own), 5000, 4
+    switch, now, flows = Switch(buffer, active, owner, own=own), 5000, 4
     for number in range(20_000):
         if number % 500 == 0:
             flows = lot.choice((1, 2, 4, 7, 12))
@@ -201,6 +207,27 @@ def test_a_flow_whose_queue_was_given_away_gets_another_if_it_has_to_be_queued(a
     assert switch.receive(1, 0, 5000) == queue
 
 
+@pytest.mark.parametrize("active", ["period", "queued"])
+@pytest.mark.parametrize(("idle", "queue"), [(99, 1), (100, 1), (101, 0)])
+def test_an_empty_queue_stays_with_its_flow_for_a_period(active: str, idle: int, queue: int) -> None:
+    """Section VII-B: another flow gets it only when the first would be new, and the first finds it until then."""
+    switch = Switch(active=active, owner="period")
+    assert switch.receive(1, 0, 5000) == 0
+    switch.transmit(1, 5000)
+    assert switch.receive(1, 1, 5000 + idle) == queue
+    assert switch.receive(1, 0, 5000 + idle) == 1 - queue
+
+
+def test_flows_that_keep_their_empty_queues_send_others_to_the_queue_of_high_priority() -> None:
+    switch = Switch(owner="period")
+    for number in range(4):
+        assert switch.receive(1, number, 5000) == number
+    while switch.transmit(1, 5000) is not None:
+        pass
+    assert switch.receive(1, 4, 5100) == 4
+    assert switch.receive(1, 4, 5101) == 0, "it left once a flow had been silent for longer than a period"
+
+
 @pytest.mark.parametrize(("others", "marked"), [(0, False), (1, False), (2, True)])
 def test_flows_that_are_queued_count_only_while_they_are(others: int, marked: bool) -> None:
     """K / N = 12, 6, 4: five packets of each remain after the first. Once the others have left, they do not count."""
@@ -231,7 +258,15 @@ def test_a_packet_may_count_itself(own: bool, marks: int) -> None:
 def test_the_rules_are_those_of_the_paper() -> None:
     scheme = fitted("diffecn")
     values = {name: setting.value for name, setting in scheme.settings.items()}
-    assert values == {"k": 167, "queues": 32, "t_period": 300, "active": "period", "pass_limit": 10, "own": False}
+    assert values == {
+        "k": 167,
+        "queues": 32,
+        "t_period": 300,
+        "active": "period",
+        "owner": "packets",
+        "pass_limit": 10,
+        "own": False,
+    }
     assert (scheme.queues.scheduler, scheme.queues.count, scheme.queues.strict) == ("dwrr", 32, 1)
     (params,) = (entry["params"] for entry in scheme.entries if entry["action"] == "set_steering")
     assert params["pass_limit_bytes"] == 10 * 1500

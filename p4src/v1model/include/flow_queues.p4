@@ -8,7 +8,8 @@
 // The paper has two notions of an active flow. In its program, a flow is active if it sent a packet in the last
 // t_period (Algorithm 1); meanwhile its queue may run empty and be given to another flow as well. In section IV-B a
 // flow is active while it "has one or more packets queued", which its simulations can see; a flow whose queue ran empty
-// is then new.
+// is then new. In both, a queue that ran empty is free for others. Section VII-B has a third rule: the queue of a flow
+// that stalled for no more than t_period "is still occupied by this flow and will not be allocated".
 //
 // Include this file; switch.p4 calls its controls.
 #ifndef MARKLAB_FLOW_QUEUES_P4
@@ -62,23 +63,25 @@ control Steering(in flow_t flow, out bit<7> queue) {
     bit<32> t_stale = 0;
     bit<24> pass_limit = 0;
     bit<1> while_queued = 0;
+    bit<1> has_owner = 0;
 
     // high: the last queue. t_period_us: a flow that sent nothing for this long is a new one. t_stale_us: a queue that
     // no packet entered or left for this long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new
-    // one.
+    // one. owned_for_period: 1 if an empty queue is given to a flow only if it was not used for t_period.
     action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes,
-                        bit<1> active_while_queued) {
+                        bit<1> active_while_queued, bit<1> owned_for_period) {
         priority_queue = high;
         map_mask = mask;
         t_period = t_period_us;
         t_stale = t_stale_us;
         pass_limit = pass_limit_bytes;
         while_queued = active_while_queued;
+        has_owner = owned_for_period;
     }
 
     table steering_params {
         actions = { set_steering; }
-        default_action = set_steering(31, 0x3fff, 285, 2850, 15000, 0);
+        default_action = set_steering(31, 0x3fff, 285, 2850, 15000, 0, 0);
     }
 
     bit<32> busy = 0;
@@ -95,6 +98,15 @@ control Steering(in flow_t flow, out bit<7> queue) {
         bool shorter = number < priority_queue && depth < shortest_depth;
         shortest = shorter ? number : shortest;
         shortest_depth = shorter ? depth : shortest_depth;
+    }
+
+    bit<32> taken = 0;
+
+    // A queue that was never used has 0.
+    action look_for_owner(in bit<7> number) {
+        bit<32> used;
+        queue_used.read(used, (bit<32>)(number ++ flow.port));
+        taken = used == 0 || now - used > t_period ? taken : taken | BUSY_BIT(number);
     }
 
     // A packet that a full buffer drops never reaches egress. If its queue was empty, the queue's bit would stay set.
@@ -140,7 +152,18 @@ control Steering(in flow_t flow, out bit<7> queue) {
         }
         if (mapping.queue == priority_queue) {
             if (mapping.passed_bytes <= pass_limit) {
-                empty_queue.apply(busy, found, first_empty);
+                taken = busy;
+                if (has_owner == 1) {
+                    look_for_owner(0); look_for_owner(1); look_for_owner(2); look_for_owner(3);
+                    look_for_owner(4); look_for_owner(5); look_for_owner(6); look_for_owner(7);
+                    look_for_owner(8); look_for_owner(9); look_for_owner(10); look_for_owner(11);
+                    look_for_owner(12); look_for_owner(13); look_for_owner(14); look_for_owner(15);
+                    look_for_owner(16); look_for_owner(17); look_for_owner(18); look_for_owner(19);
+                    look_for_owner(20); look_for_owner(21); look_for_owner(22); look_for_owner(23);
+                    look_for_owner(24); look_for_owner(25); look_for_owner(26); look_for_owner(27);
+                    look_for_owner(28); look_for_owner(29); look_for_owner(30);
+                }
+                empty_queue.apply(taken, found, first_empty);
                 if (found == 0) {
                     look_for_stale();
                 }
