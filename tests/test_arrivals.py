@@ -136,6 +136,26 @@ def test_queries_come_at_once_from_different_senders() -> None:
     assert np.all(np.diff(flows.start_ns.astype(np.int64)) >= 0)
 
 
+def test_flows_of_queries_belong_to_services_by_their_weights() -> None:
+    queries = {"senders": 2000, "at": ["1ms"]}
+    for share in ("", ",share=load"):
+        _, _, flows = made(flows=10, services=f"3:weights=20/30/50{share}", queries=queries)
+        counts = np.bincount(flows.dscp[flows.query], minlength=3)
+        assert counts.sum() == 2000
+        np.testing.assert_allclose(counts / 2000, [0.2, 0.3, 0.5], atol=0.03)
+    assert not made(flows=10, queries=queries)[2].dscp.any(), "without services there is one code point"
+
+
+@pytest.mark.parametrize("topology", ["incast:senders=8", "leaf-spine:leaves=2,spines=2,hosts=4,pattern=any"])
+def test_flows_of_queries_belong_to_the_service_of_their_pair(topology: str) -> None:
+    _, _, flows = made(topology=topology, flows=3000, services="4:by=pair", queries={"senders": 7, "load": 0.05})
+    services: dict[tuple[int, int], set[int]] = {}
+    for src, dst, dscp in zip(flows.src.tolist(), flows.dst.tolist(), flows.dscp.tolist(), strict=True):
+        services.setdefault((src, dst), set()).add(dscp)
+    assert all(len(of_pair) == 1 for of_pair in services.values())
+    assert set(flows.dscp[flows.query].tolist()) == {0, 1, 2, 3}
+
+
 def test_more_queries_than_hosts_share_hosts_evenly() -> None:
     _, _, flows = made(flows=1, queries={"senders": 100, "at": ["1s"]})
     rows = flows.start_ns == 10**9

@@ -23,6 +23,7 @@ from marklab.statistics.randomness import Floats, exponential, integers, uniform
 from marklab.topology import Network
 from marklab.traffic.description import AddedFlow, Queries
 from marklab.traffic.flows import FlowList, UInt64, find_host, make_flows, merged
+from marklab.traffic.services import Services
 from marklab.traffic.workload import Workload
 
 
@@ -128,10 +129,7 @@ def _pairs_and_services(spec: Spec, network: Network, seed: int) -> tuple[NDArra
         return integers(draws, count), np.zeros(spec.flows, dtype=np.uint8)
     if spec.services.by == "flow":
         return integers(draws, count), _drawn_services(spec, seed)
-    # Evenly, and at random: as many pairs as there are, one after the other, in random order.
-    order = np.argsort(uniform(seed, "services of pairs", count), kind="stable")
-    dealt = np.empty(count, dtype=np.uint8)
-    dealt[order] = np.arange(count) % spec.services.count
+    dealt = _services_of_pairs(spec.services, count, seed)
     if spec.services.share is None:
         chosen = integers(draws, count)
         return chosen, dealt[chosen]
@@ -142,6 +140,32 @@ def _pairs_and_services(spec: Spec, network: Network, seed: int) -> tuple[NDArra
             raise BadInput(f"{count} pairs of hosts are too few for {spec.services.count} services", "fewer services")
         chosen[own] = pairs[integers(draws[own], len(pairs))]
     return chosen, services
+
+
+def _services_of_pairs(services: Services, count: int, seed: int) -> NDArray[np.uint8]:
+    """The service of each pair: evenly, and at random, one after the other in random order."""
+    order = np.argsort(uniform(seed, "services of pairs", count), kind="stable")
+    dealt = np.empty(count, dtype=np.uint8)
+    dealt[order] = np.arange(count) % services.count
+    return dealt
+
+
+def _services_of_queries(spec: Spec, network: Network, seed: int, asked: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """The service of each flow of queries, whose rows of `asked` have source and target.
+
+    Queries have the same sizes in all services, so parts of the flows are parts of the load.
+    """
+    if spec.services is None:
+        return np.zeros(len(asked), dtype=np.uint8)
+    if spec.services.by == "flow":
+        ends = np.cumsum(spec.services.shares)[:-1]
+        return np.searchsorted(ends, uniform(seed, "query services", len(asked)), side="right").astype(np.uint8)
+    count = len(network.pairs)
+    pairs = network.pairs.take(np.arange(count))
+    keys, wanted = (rows[:, 0].astype(np.uint64) << np.uint64(32) | rows[:, 1] for rows in (pairs, asked))
+    order = np.argsort(keys)
+    places = order[np.searchsorted(keys, wanted, sorter=order)]
+    return _services_of_pairs(spec.services, count, seed)[places]
 
 
 def _drawn_services(spec: Spec, seed: int) -> NDArray[np.uint8]:
@@ -180,13 +204,15 @@ def _queries(spec: Spec, queries: Queries, network: Network, seed: int, end_ns: 
         raise BadInput("the run is over before the first query comes", "take more flows or a higher query load")
     span = queries.largest_bytes - queries.smallest_bytes + 1
     sizes = queries.smallest_bytes + integers(uniform(seed, "query sizes", count), span)
+    asked = np.concatenate(pairs)
     flows = make_flows(
         start_ns=np.repeat(np.array(starts, dtype=np.uint64), queries.senders),
-        pairs=np.concatenate(pairs),
+        pairs=asked,
         size_bytes=sizes.astype(np.uint64),
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "query rtt", count)),
     )
-    return replace(flows, query=np.ones(count, dtype=np.bool_))
+    services = _services_of_queries(spec, network, seed, asked)
+    return replace(flows, dscp=services, query=np.ones(count, dtype=np.bool_))
 
 
 def _askers(network: Network, senders: int, seed: int, number: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
