@@ -83,11 +83,13 @@ def test_queries_are_a_class_of_their_own_and_of_their_size() -> None:
             assert sum(sizes) == seed.fct_us["overall"].n == 340
             assert 0 < (own["size_bytes"] > 100_000).sum() < 40
     assert summary.main.fct_us["query"].n == 80
+    short = table.filter((pl.col("size_bytes") <= 100_000) & ~pl.col("query"))
+    assert summary.main.fct_us["workload-short"].n == len(short.filter(pl.col("scheme") == summary.scheme)) > 0
     assert summary.main.normalised is not None
     assert summary.main.normalised["query"].mean is not None
     assert read_summary(summary.to_json()) == summary
     without = small()[2].main.seeds[0]
-    assert "query" not in without.fct_us
+    assert not {"query", "workload-short"} & set(without.fct_us)
     assert find_metric("query.mean").of(without) is None
 
 
@@ -97,7 +99,7 @@ def test_the_report_has_queries_where_there_are_some() -> None:
         print_run(run(flows=50, seeds=1, **settings)[2], console)
         text = console.export_text()
         assert ("queries p99" in text) is there
-        assert (", query 20." in text) is there
+        assert (", query 20, workload-short " in text) is there
 
 
 def test_marks_of_program_and_network_agree() -> None:

@@ -25,6 +25,8 @@ from marklab.results.summary import (
     NOT_ECN,
     QUERY,
     TIMES_NS,
+    SHORT_BYTES,
+    WORKLOAD_SHORT,
     Distribution,
     Drops,
     EcnInterference,
@@ -94,7 +96,10 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
 
 def _groups(experiment: Experiment, seen: Observation) -> dict[str, NDArray[np.bool_]]:
     """Groups of flows that are shown beside the size classes."""
-    groups = {QUERY: seen.flows.query} if experiment.spec.queries is not None else {}
+    groups: dict[str, NDArray[np.bool_]] = {}
+    if experiment.spec.queries is not None:
+        short = seen.flows.size_bytes <= SHORT_BYTES
+        groups = {QUERY: seen.flows.query, WORKLOAD_SHORT: short & ~seen.flows.query}
     return groups | ({ECN: seen.flows.ecn, NOT_ECN: ~seen.flows.ecn} if experiment.spec.ecn_share is not None else {})
 
 

@@ -22,6 +22,7 @@ from marklab.results.summary import (
     QUERY,
     SHORT_BYTES,
     TIMES_NS,
+    WORKLOAD_SHORT,
     Pauses,
     SeedResult,
 )
@@ -100,6 +101,7 @@ GROUPS = {
     "medium": FlowGroup("medium", "medium flows"),
     "large": FlowGroup(f"large >{LARGE_BYTES // 1_000_000} MB", f"flows above {LARGE_BYTES // 1_000_000} MB"),
     QUERY: FlowGroup("queries", "flows of queries", ("queries",)),
+    WORKLOAD_SHORT: FlowGroup("short, no queries", "flows up to 100 KB that are no part of a query", ("queries",)),
     ECN: FlowGroup("with ECN", "flows with ECN", ("ecn_share",)),
     NOT_ECN: FlowGroup("without ECN", "flows without ECN", ("ecn_share",)),
 }

@@ -21,8 +21,8 @@ CLASSES: dict[str, tuple[int, int | None]] = {
     "medium": (SHORT_BYTES, LARGE_BYTES),
     "large": (LARGE_BYTES, None),
 }
-# A further class in runs with queries: the flows of queries, whatever their size.
-QUERY = "query"
+# Further classes in runs with queries: the flows of queries, whatever their size, and the short flows of the workload.
+QUERY, WORKLOAD_SHORT = "query", "workload-short"
 # Further classes in runs in which only some flows use ECN.
 ECN, NOT_ECN = "ecn", "not-ecn"
 STATISTICS = ("mean", "p50", "p99")
