@@ -342,6 +342,13 @@ def test_what_only_the_simulator_records_is_refused(monkeypatch: pytest.MonkeyPa
         Mininet().check(experiment(trace_flows="1ms"))
 
 
+def test_flows_that_wait_for_their_connection_are_simulated_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("marklab.fabrics.mininet.require", lambda _: None)
+    with pytest.raises(BadInput, match="real hosts open a connection when all are busy"):
+        Mininet().check(experiment(connections={"busy": "wait"}, rtt="80us"))
+
+
 def test_hosts_that_take_part_in_ecn_for_some_of_their_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr("marklab.fabrics.mininet.require", lambda _: None)

@@ -39,6 +39,25 @@ def test_a_flow_alone_takes_its_ideal_time(tmp_path: Path, topology: str, connec
     assert np.all(np.abs(observations[0].fct_ns - ideal) <= 10), (observations[0].fct_ns, ideal)
 
 
+def test_a_flow_on_a_busy_connection_waits_if_asked_to(tmp_path: Path) -> None:
+    """20 MB take 16 ms at 10 Gb/s. 1 KB starts 1 ms later: on a connection of its own, or behind them."""
+    path = tmp_path / "behind.csv"
+    path.write_text("start_ns,src,dst,size_bytes\n0,0,3,20000000\n1000000,0,3,1000\n1000000,1,3,1000\n")
+    found = {}
+    for busy in ("open", "wait"):
+        connections = {"mode": "persistent", "per_pair": 1, "busy": busy}
+        _, (seen,), _ = run(
+            schemes=["dctcp-red"], baseline="none", flow_list=str(path), seeds=1, topology="incast:senders=3",
+            rtt="80us", connections=connections,
+        )  # fmt: skip
+        found[busy] = seen.fct_ns
+    large_ns, behind_ns, other_ns = found["wait"].tolist()
+    assert large_ns - 1_000_000 < behind_ns < large_ns - 990_000
+    assert other_ns < 1_000_000, "another host has another connection"
+    assert found["open"][1] < 1_000_000
+    assert behind_ns > 15_000_000
+
+
 def test_a_run_is_the_same_on_any_number_of_cores(tmp_path: Path) -> None:
     digests = []
     for workers in (1, 2):

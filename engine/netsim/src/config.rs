@@ -412,6 +412,11 @@ pub enum Connections {
         /// Connections that are open before the run, per pair of hosts.
         per_pair: u32,
     },
+    /// One of those of a pair of hosts by lot, all open before the run. What it carries already comes first.
+    Queued {
+        /// Connections per pair of hosts.
+        per_pair: u32,
+    },
     /// One per flow, opened by the receiving host, which sends a request for the flow as soon as it can.
     Asked {
         /// Payload of the request.
@@ -593,8 +598,9 @@ impl Config {
         self.check_switches()?;
         let rates = self.transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
         let checks = self.transport.checks().into_iter().chain(self.check_windows(flows)).chain(self.check_pauses());
-        let checks = checks.chain(self.check_priorities(flows)).chain(self.check_rest()).chain(rates);
-        if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {
+        let checks =
+            checks.chain(self.check_priorities(flows)).chain(self.check_queued(flows)).chain(self.check_rest());
+        if let Some((_, problem)) = checks.chain(rates).into_iter().find(|(holds, _)| !holds) {
             return Err(ConfigError::Value(problem));
         }
         self.check_flows(flows)?;
@@ -646,6 +652,23 @@ impl Config {
             (
                 self.pias.is_none() || flows.iter().all(|flow| flow.dscp == 0),
                 "flows can have no code points of their own if hosts tag packets with priorities",
+            ),
+        ]
+    }
+
+    /// Whether flows may be behind others on their connection: it is one stream, sent as fast as possible.
+    fn check_queued(&self, flows: &[Flow]) -> [(bool, &'static str); 3] {
+        let Connections::Queued { per_pair } = self.connections else { return [(true, ""); 3] };
+        let alike = |flow: &Flow| (flow.dscp, flow.extra_delay_ns, flow.ecn, flow.receive_window_bytes);
+        [
+            (per_pair > 0, "flows that wait for others on their connection need at least one per pair of hosts"),
+            (
+                self.transport.dcqcn.is_none() && self.pias.is_none(),
+                "flows cannot wait for others on queue pairs, nor with priorities by bytes sent",
+            ),
+            (
+                flows.iter().all(|flow| flow.rate_bps == 0 && alike(flow) == alike(&flows[0])),
+                "flows that wait for others on their connection have the same code point, delay, ECN and window, and no rate",
             ),
         ]
     }

@@ -225,7 +225,9 @@ Mode = Literal["new", "persistent", "asked"]
 class Connections(Model):
     """New for each flow, or persistent ones, with so many open between two hosts when the run begins.
 
-    `asked` are new ones, too, which the receiver opens to ask for the flow, as a browser does.
+    `asked` are new ones, too, which the receiver opens to ask for the flow, as a browser does. A flow that finds all
+    persistent connections to its receiver `busy` opens one more. With `busy: wait` it draws one of the `per_pair`, busy
+    or not, and comes after the flows that this carries, as where a generator writes its requests to fixed sockets.
     """
 
     model_config = ConfigDict(json_schema_extra=short_form({"enum": [*get_args(Mode)]}))
@@ -237,6 +239,8 @@ class Connections(Model):
     warm: bool | None = Field(
         default=None, description="those that are open when the run begins know the base delay of the empty network"
     )
+    # None is `open`.
+    busy: Literal["open", "wait"] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -251,6 +255,18 @@ class Connections(Model):
                 "connections.mode: persistent, and a per_pair of 1 or more",
             )
         return self
+
+    def _can_wait(self) -> Connections:
+        if self.busy is not None and self.mode != "persistent":
+            raise BadInput("only persistent connections are `busy`", "connections: {mode: persistent, busy: wait}")
+        if self.waits and self.per_pair == 0:
+            raise BadInput("flows cannot wait for others on none of 0 connections", "per_pair: 1 or more")
+        return self
+
+    @property
+    def waits(self) -> bool:
+        """Whether a flow waits for the flows before it on its connection."""
+        return self.busy == "wait"
 
 
 _WRITTEN_LIMIT: JsonSchemaValue = {

@@ -111,6 +111,8 @@ class Mininet:
                 "real connections know the delays that they have measured: none is told a base delay",
                 "leave out connections.warm, or --fabric sim",
             )
+        if spec.connections.waits:
+            raise BadInput("real hosts open a connection when all are busy", "leave out `busy`, or --fabric sim")
         if spec.transport.ecn_plus:
             ecn_plus.check()
         network = experiment.network

@@ -264,4 +264,4 @@ def _connections(spec: Spec) -> Any:
         return "new"
     if spec.connections.mode == "asked":
         return {"asked": {"request_bytes": spec.connections.request_bytes}}
-    return {"persistent": {"per_pair": spec.connections.per_pair}}
+    return {"queued" if spec.connections.waits else "persistent": {"per_pair": spec.connections.per_pair}}

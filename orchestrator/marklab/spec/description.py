@@ -273,6 +273,25 @@ class Spec(Model):
         return self
 
     @model_validator(mode="after")
+    def _waits(self) -> Spec:
+        if not self.connections.waits:
+            return self
+        unlike = {
+            "services": self.services is not None,
+            "pias": self.pias is not None,
+            "ecn_share": self.ecn_share is not None,
+            "round-trip times that vary": self.rtt.min_ns != self.rtt.max_ns,
+            f"--transport {self.transport.control}": self.transport.is_paced,
+        }
+        other = next((name for name, given in unlike.items() if given), None)
+        if other is not None:
+            raise BadInput(
+                f"flows that wait for each other on a connection are alike, so {other} cannot be combined with `busy`",
+                "leave out one of them",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _shares_ecn(self) -> Spec:
         if self.ecn_share is not None and not self.transport.uses_ecn:
             raise BadInput(f"ecn_share: {self.transport.control} does not use ECN", "--transport ecn-star")

@@ -121,7 +121,7 @@ impl Client {
         }
         let asked = match shared.mode {
             Connections::Asked { request_bytes } => Some((request_bytes, 0)),
-            Connections::New | Connections::Persistent { .. } => None,
+            Connections::New | Connections::Persistent { .. } | Connections::Queued { .. } => None,
         };
         Client {
             connection,

@@ -77,7 +77,7 @@ impl Plan {
 pub(super) fn starter(flow: &Flow, mode: Connections) -> usize {
     match mode {
         Connections::Asked { .. } => flow.dst,
-        Connections::New | Connections::Persistent { .. } => flow.src,
+        Connections::New | Connections::Persistent { .. } | Connections::Queued { .. } => flow.src,
     }
 }
 

@@ -61,6 +61,8 @@ pub(super) struct Pool {
     pub(super) idle: BinaryHeap<Reverse<u32>>,
     /// Number of those made so far.
     made: u32,
+    /// Where flows draw one, those in use, by the number drawn.
+    drawn: BTreeMap<u32, u32>,
 }
 
 /// A request of a probe.
@@ -77,6 +79,15 @@ pub struct EchoRecord {
 pub(super) struct ProbeEnd {
     pub(super) records: Vec<EchoRecord>,
     pub(super) nic: NicQueue,
+}
+
+/// A number that a flow draws: the same for all schemes, and as good as independent of its place and start (SplitMix64's
+/// output function, Steele et al., OOPSLA 2014).
+fn lot(number: u32, start_ns: u64) -> u32 {
+    let mut mixed = start_ns.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ (mixed >> 31)) >> 32) as u32
 }
 
 impl Host {
@@ -155,15 +166,21 @@ impl Host {
 
     /// The connection that carries a flow, an idle one or a new one, and whether a new one is open from the beginning.
     fn connection_for(&mut self, env: &mut Env, number: u32, flow: &Flow) -> (u32, bool) {
-        let Connections::Persistent { per_pair } = env.shared.mode else {
-            return (env.shared.connection_of(number), false);
+        let own = env.shared.connection_of(number);
+        let per_pair = match env.shared.mode {
+            Connections::Persistent { per_pair } => per_pair,
+            Connections::Queued { per_pair } => {
+                let lot = lot(number, flow.start_ns) % per_pair;
+                return (*self.pool(flow.dst).drawn.entry(lot).or_insert(own), true);
+            }
+            Connections::New | Connections::Asked { .. } => return (own, false),
         };
         let pool = self.pools.entry(flow.dst).or_default();
         if let Some(Reverse(connection)) = pool.idle.pop() {
             return (connection, true);
         }
         pool.made += 1;
-        (env.shared.connection_of(number), pool.made <= per_pair)
+        (own, pool.made <= per_pair)
     }
 
     /// Tells the source of a flow, whose last byte has arrived here, that its connection is free, if connections are kept.

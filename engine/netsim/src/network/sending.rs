@@ -25,7 +25,7 @@ impl Host {
         client.latest_flow = number;
         client.closes = match shared.mode {
             Connections::New => true,
-            Connections::Persistent { .. } => false,
+            Connections::Persistent { .. } | Connections::Queued { .. } => false,
             Connections::Asked { .. } => {
                 let next = shared.plan.follower(number).and_then(|next| shared.flow(next).after);
                 next.is_none_or(|after| !after.same_connection)

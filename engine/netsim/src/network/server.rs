@@ -115,7 +115,7 @@ impl Server {
         }
         let asking = match shared.mode {
             Connections::Asked { request_bytes } => Some(Box::new(Asking::new(request_bytes, transport.rto()))),
-            Connections::New | Connections::Persistent { .. } => None,
+            Connections::New | Connections::Persistent { .. } | Connections::Queued { .. } => None,
         };
         Server {
             connection,

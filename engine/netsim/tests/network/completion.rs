@@ -97,6 +97,58 @@ fn a_pool_opens_a_connection_when_all_are_busy() {
     assert_eq!(times, [alone, handshake_ns() + alone, alone]);
 }
 
+/// With one connection, a flow that starts while another is sent comes as the end of one flow of both sizes: its window is
+/// that of the connection, and it counts from its own start.
+#[test]
+fn a_flow_waits_for_those_before_it_on_its_connection() {
+    let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    config.connections = Connections::Queued { per_pair: 1 };
+    for (before, size) in [(10, 1), (10, 21), (30, 1), (70, 5)] {
+        let start = 50 * US;
+        let flows = vec![flow(0, 0, 1, before * MSS), flow(start, 0, 1, size * MSS), flow(20 * MS, 0, 1, MSS)];
+        let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
+        assert_eq!(fct(&outcome, 0), stream_ns(before * MSS, 1));
+        assert_eq!(fct(&outcome, 1), stream_ns((before + size) * MSS, 1) - start, "{size} behind {before}");
+        assert_eq!(fct(&outcome, 2), stream_ns(MSS, 1), "nothing is before it, and its connection is open");
+    }
+}
+
+/// Of 16 connections each carries some of 200 flows to a host, and no other connection is opened.
+#[test]
+fn flows_draw_one_of_the_connections_to_a_host() {
+    let mut config = star(&[(GBPS, DELAY); 3], QueueLimit::Packets(1000), Control::Dctcp);
+    config.connections = Connections::Queued { per_pair: 16 };
+    let path = capture_host(&mut config, 0, "queued-lots");
+    let flows = (0..400).map(|number| flow(number * 10 * US, 0, 1 + number as usize % 2, MSS)).collect();
+    let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
+    let frames = pcap::read(&path);
+    assert!(frames.iter().all(|frame| !frame.syn));
+    for host in [1, 2] {
+        let ports =
+            frames.iter().filter(|frame| frame.dst == ip(host) && frame.payload > 0).map(|frame| frame.src_port);
+        let mut carried = std::collections::BTreeMap::<u16, usize>::new();
+        ports.for_each(|port| *carried.entry(port).or_default() += 1);
+        // Poisson with a mean of 12.5 per connection; 3 to 30 are within four standard deviations of it.
+        assert_eq!((carried.len(), carried.values().sum::<usize>()), (16, 200));
+        assert!(carried.values().all(|flows| (3..=30).contains(flows)), "{carried:?}");
+    }
+    assert!((0..400).all(|number| outcome.flows[number].fct.is_some()));
+}
+
+#[test]
+fn flows_that_one_connection_cannot_carry_in_turn_are_refused() {
+    let refused = |per_pair, other: Flow, reason: &str| {
+        let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
+        config.connections = Connections::Queued { per_pair };
+        let error = build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1), other]).err().unwrap();
+        assert!(error.to_string().contains(reason), "{error}");
+    };
+    refused(0, flow(0, 0, 1, 1), "at least one per pair");
+    refused(1, Flow { dscp: 1, ..flow(0, 0, 1, 1) }, "the same code point");
+    refused(1, Flow { rate_bps: GBPS, ..flow(0, 0, 1, 1) }, "no rate");
+    refused(1, Flow { extra_delay_ns: 1, ..flow(0, 0, 1, 1) }, "delay");
+}
+
 /// The extra delay lies between TCP and NIC: it delays the SYN once, and then ACK and data together once.
 #[test]
 fn extra_delay_counts_once_per_way_there() {

@@ -80,6 +80,9 @@ impl Case {
         for (number, (src, behind, size, start, extra_delay_ns)) in specs.into_iter().enumerate() {
             let dst = (src % count + 1 + behind % (count - 1)) % count;
             let mut next = Flow { extra_delay_ns, ..flow(start, src % count, dst, size) };
+            if matches!(self.connections, Connections::Queued { .. }) {
+                next.extra_delay_ns = 0;
+            }
             // Every third flow waits for the one before it.
             if self.followers && number % 3 == 2 {
                 next.after = Some(Predecessor { flow: number as u32 - 1, same_connection: false });
@@ -127,6 +130,7 @@ fn case() -> impl Strategy<Value = Case> {
     let connections = prop_oneof![
         Just(Connections::New),
         Just(Connections::Persistent { per_pair: 1 }),
+        Just(Connections::Queued { per_pair: 2 }),
         Just(Connections::Asked { request_bytes: 100 })
     ];
     let start = prop_oneof![Just(0u64), 0..200 * US];
@@ -135,11 +139,11 @@ fn case() -> impl Strategy<Value = Case> {
     (shape, control, connections, 1..3u32, 8..60u64, any::<bool>(), flows, any::<bool>()).prop_map(
         |(shape, control, connections, ack_every, limit, lossless, flows, followers)| {
             let rdma = control == Control::Dcqcn;
-            let asked = matches!(connections, Connections::Asked { .. });
+            let asked = matches!(connections, Connections::Asked { .. } | Connections::Queued { .. });
             Case {
                 shape,
                 control,
-                // Queue pairs are not asked for, and their flows do not wait.
+                // Queue pairs are not asked for, and their flows do not wait for each other.
                 connections: if rdma && asked { Connections::New } else { connections },
                 ack_every,
                 limit: if lossless { 10_000 } else { limit },
