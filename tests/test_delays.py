@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from marklab.errors import BadInput
 from marklab.execution.flows import flow_table
 from marklab.metrics.cell import flow_round_trip_us, sample
-from marklab.metrics.histograms import kind_of, of_histogram
+from marklab.metrics.histograms import kind_of, of_histogram, sampled_flows
 from marklab.prepare.ideal import full_frame_ns
 from marklab.results.curves import PARTS
 from marklab.results.metric import find_metric
+from marklab.results.summary import ActiveFlows
 from marklab.spec.description import make_spec
 from marklab.statistics.samples import nearest_rank
 from runs import run
@@ -157,6 +158,24 @@ def test_queues_of_all_ports_are_sampled() -> None:
     ]
     assert found["all"].max == max(found["l"].max, found["p"].max) > 0
     assert len(found["all"].quantiles) == len(PARTS)
+    # The bottleneck is the four ports upward.
+    active = summary.main.seeds[0].active_flows
+    assert active is not None
+    assert active.n == 4 * looks
+    assert 0 < active.mean <= active.max <= found["l"].max
+    assert find_metric("active.p90").of(summary.main.seeds[0]) == active.p90
+
+
+def test_active_flows_are_those_of_the_chosen_ports() -> None:
+    """At s0:1, 0 flows in 6 samples, 2 in 3 and 9 in 1: mean (6 + 9) / 10, and the 9th of 10 samples is 2."""
+    samples = {
+        "node": np.array(["s0", "s0", "s0", "s0", "s1"]), "port": np.array([1, 1, 1, 2, 1]),
+        "flows": np.array([0, 2, 9, 30, 40]), "looks": np.array([6, 3, 1, 10, 10]),
+    }  # fmt: skip
+    found = sampled_flows(samples, {("s0", 1)})
+    assert found == ActiveFlows(n=10, mean=1.5, p50=0, p90=2, p99=9, max=9)
+    assert sampled_flows(None, {("s0", 1)}) is None
+    assert sampled_flows(samples, {("s0", 3)}) is None
 
 
 def test_kinds_of_switches_are_names_without_numbers() -> None:

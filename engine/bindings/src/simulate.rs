@@ -151,6 +151,7 @@ impl Flows<'_> {
 /// - `sender_trace`: windows and states of senders, over time; only if requested.
 /// - `rtts`: round-trip times of TCP, and their number.
 /// - `queue_samples`: sampled queue lengths, and their number; only if requested.
+/// - `flow_samples`: the same for the number of flows that wait.
 /// - `threads`: on how many it ran; `other_threads_ns`: CPU time of all except the calling one.
 /// - `parallelism`: number of `windows`, `work_events` and `work_ns` in them, and columns with a value for each of the
 ///   measured numbers of threads: `span_events` and `span_ns`; only if requested.
@@ -296,17 +297,23 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
     rtts.set_item("packets", packets.into_pyarray(python))?;
     result.set_item("rtts", rtts)?;
     if let Some(samples) = &outcome.queue_samples {
-        result.set_item("queue_samples", sample_columns(python, samples)?)?;
+        result.set_item("queue_samples", sample_columns(python, samples, "packets", |port| &port.seen)?)?;
+        result.set_item("flow_samples", sample_columns(python, samples, "flows", |port| &port.flows)?)?;
     }
     Ok(result)
 }
 
-/// Columns of sampled queue lengths: one row per port and length.
-fn sample_columns<'py>(python: Python<'py>, samples: &QueueSamples) -> PyResult<Bound<'py, PyDict>> {
+/// Columns of samples of queues: one row per port and number of what was counted, which the column `counted` has.
+fn sample_columns<'py>(
+    python: Python<'py>,
+    samples: &QueueSamples,
+    counted: &str,
+    of: fn(&SampledPort) -> &[u64],
+) -> PyResult<Bound<'py, PyDict>> {
     let rows: Vec<_> = samples
         .ports
         .iter()
-        .flat_map(|port| port.seen.iter().enumerate().map(move |(packets, &looks)| (port, packets, looks)))
+        .flat_map(|port| of(port).iter().enumerate().map(move |(number, &looks)| (port, number, looks)))
         .filter(|&(_, _, looks)| looks > 0)
         .collect();
     let result = PyDict::new(python);
@@ -314,7 +321,7 @@ fn sample_columns<'py>(python: Python<'py>, samples: &QueueSamples) -> PyResult<
     for (name, value) in [
         ("node", (|row| row.0.node as u64) as fn(&(&SampledPort, usize, u64)) -> u64),
         ("port", |row| row.0.port as u64),
-        ("packets", |row| row.1 as u64),
+        (counted, |row| row.1 as u64),
         ("looks", |row| row.2),
     ] {
         result.set_item(name, column(value).into_pyarray(python))?;

@@ -19,6 +19,13 @@ pub struct NetFrame {
     pub(crate) notes: Notes,
 }
 
+impl NetFrame {
+    /// A number for its 5-tuple: twice its connection's, and one more from the server.
+    pub(crate) fn five_tuple(&self) -> u32 {
+        2 * self.connection + u32::from(!self.notes.by_client())
+    }
+}
+
 /// Notes on a frame, in the bits that are left in two cache lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Notes(u32);

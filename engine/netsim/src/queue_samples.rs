@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queue lengths sampled at fixed intervals: per port, the number of samples for each number of waiting packets.
+//! Queues sampled at fixed intervals: per port, the number of samples for each number of waiting packets, and for each
+//! number of flows that these packets belong to.
 
 use serde::Deserialize;
 
@@ -22,6 +23,16 @@ pub struct SampledPort {
     pub port: usize,
     /// Number of samples, by the number of waiting packets.
     pub seen: Vec<u64>,
+    /// Number of samples, by the number of 5-tuples of these packets.
+    pub flows: Vec<u64>,
+}
+
+/// Counts one more sample of `value`.
+pub(crate) fn count(samples: &mut Vec<u64>, value: usize) {
+    if samples.len() <= value {
+        samples.resize(value + 1, 0);
+    }
+    samples[value] += 1;
 }
 
 /// Samples of all switch ports that have a line.

@@ -294,6 +294,11 @@ impl<F: Frame> Switch<F> {
         either!(&self.core, core => core.queues.depth(port))
     }
 
+    /// Looks at each frame that waits for a port of the switch.
+    pub fn for_each_waiting(&self, port: usize, mut look: impl FnMut(&F)) {
+        either!(&self.core, core => core.queues.waiting(port).for_each(|waiting| look(&waiting.frame)));
+    }
+
     /// Whether nothing waits for a port of the switch.
     #[inline(always)]
     pub fn is_idle(&self, port: usize) -> bool {

@@ -121,6 +121,16 @@ impl<T> Chains<T> {
     pub fn back(&self, chain: &Chain) -> Option<&T> {
         self.items.get(chain.last as usize)?.as_ref()
     }
+
+    /// The items of a chain, the first one first.
+    pub fn iter<'a>(&'a self, chain: &Chain) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        let mut at = chain.first;
+        std::iter::from_fn(move || {
+            let item = self.items.get(at as usize)?.as_ref();
+            at = self.nexts[at as usize];
+            item
+        })
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +161,7 @@ mod tests {
                     prop_assert_eq!(chains.front(chain), ring.front());
                     prop_assert_eq!(chains.second(chain), ring.get(1));
                     prop_assert_eq!(chains.back(chain), ring.back());
+                    prop_assert!(chains.iter(chain).eq(ring.iter()));
                     prop_assert_eq!((chain.len(), chain.is_empty()), (ring.len(), ring.is_empty()));
                 }
             }

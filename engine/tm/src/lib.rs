@@ -177,6 +177,17 @@ impl<T> TrafficManager<T> {
         self.shared.as_ref().map_or_else(|| self.queues[port].depth(), |shared| shared.ports[port].depth)
     }
 
+    /// What waits for a port, queue by queue.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such port.
+    pub fn waiting(&self, port: usize) -> impl Iterator<Item = &T> {
+        let first = self.place(port, 0);
+        let queues = &self.queues[first..first + self.queues(port)];
+        queues.iter().flat_map(|queue| self.memory.iter(&queue.waiting)).map(Waiting::item)
+    }
+
     /// Whether nothing waits for a port.
     ///
     /// # Panics

@@ -110,6 +110,7 @@ class Sim:
             cpu_s=cpu_s,
             rtts=result["rtts"],
             queue_samples=_named(result.get("queue_samples"), names),
+            flow_samples=_named(result.get("flow_samples"), names),
             threads=result["threads"],
             parallelism=_parallelism(result["parallelism"]) if cell.measured else None,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab.metrics.histograms import of_histogram, sampled_queues
+from marklab.metrics.histograms import of_histogram, sampled_flows, sampled_queues
 from marklab.metrics.pauses import pauses
 from marklab.metrics.sharing import FEW_FLOWS, classification, convergence
 from marklab.metrics.utilisation import of_all_lines, of_bottleneck
@@ -27,6 +27,7 @@ from marklab.results.summary import (
     TIMES_NS,
     SHORT_BYTES,
     WORKLOAD_SHORT,
+    ActiveFlows,
     Distribution,
     Drops,
     EcnInterference,
@@ -82,6 +83,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         flow_rtt_us=flow_round_trip_us(seen),
         cwnd_packets=_windows(experiment, seen),
         queues_packets=sampled_queues(seen.queue_samples),
+        active_flows=_active_flows(experiment, seen),
         windows=window_means(experiment, seen),
         convergence=convergence(experiment, seen),
         classification=classification(experiment, seen),
@@ -101,6 +103,13 @@ def _groups(experiment: Experiment, seen: Observation) -> dict[str, NDArray[np.b
         short = seen.flows.size_bytes <= SHORT_BYTES
         groups = {QUERY: seen.flows.query, WORKLOAD_SHORT: short & ~seen.flows.query}
     return groups | ({ECN: seen.flows.ecn, NOT_ECN: ~seen.flows.ecn} if experiment.spec.ecn_share is not None else {})
+
+
+def _active_flows(experiment: Experiment, seen: Observation) -> ActiveFlows | None:
+    """The flows that waited at the bottleneck's ports."""
+    names = experiment.network.graph.names
+    sources = (line.source for line in experiment.network.bottleneck)
+    return sampled_flows(seen.flow_samples, {(names[source.node], source.port) for source in sources})
 
 
 def by_class(values: Floats, sizes: NDArray[np.uint64], groups: Mapping[str, NDArray[np.bool_]]) -> Samples:

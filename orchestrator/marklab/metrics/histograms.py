@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Statistics of histograms: round trips of TCP, and queue lengths."""
+"""Statistics of histograms: round trips of TCP, queue lengths, and flows that wait."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marklab.results.curves import PARTS
 from marklab.results.observation import Columns
-from marklab.results.summary import ALL_PORTS, Distribution, QueueSample
+from marklab.results.summary import ALL_PORTS, ActiveFlows, Distribution, QueueSample
 from marklab.statistics.randomness import Floats
 from marklab.statistics.samples import PERCENTILES, rank
 
@@ -45,6 +45,22 @@ def sampled_queues(samples: Columns | None) -> dict[str, QueueSample]:
         kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())
     }
     return {name: _queues(samples, chosen) for name, chosen in groups.items()}
+
+
+def sampled_flows(samples: Columns | None, ports: Collection[tuple[str, int]]) -> ActiveFlows | None:
+    """How many flows waited at these ports, by names of their switches and numbers; None without samples of them."""
+    if samples is None:
+        return None
+    places = zip(samples["node"].tolist(), samples["port"].tolist(), strict=True)
+    chosen = np.array([place in ports for place in places], dtype=np.bool_)
+    flows, looks = samples["flows"][chosen].astype(np.int64), samples["looks"][chosen]
+    if not len(flows):
+        return None
+    below = np.cumsum(np.bincount(flows, weights=looks).astype(np.int64))
+    n = int(below[-1])
+    p50, p90, p99 = (float(np.searchsorted(below, rank(part, n))) for part in (0.5, 0.9, 0.99))
+    mean = int((flows * looks.astype(np.int64)).sum()) / n
+    return ActiveFlows(n=n, mean=mean, p50=p50, p90=p90, p99=p99, max=int(flows.max()))
 
 
 def kind_of(switch: str) -> str:

@@ -180,6 +180,10 @@ def _sampled() -> Iterator[Metric]:
     yield Metric("flow_rtt.mean", lambda seed: seed.flow_rtt_us, 1, "µs", "mean", says, "{:,.1f}")
     longest = _field(lambda seed: seed.queues_packets.get(ALL_PORTS), "max")
     yield Metric("queues.max", longest, 1, "packets", "max", "At all ports.", needs=("sample_queues",))
+    says = "Flows with packets that wait at a port of the bottleneck."
+    for stat in ("mean", "p50", "p90", "p99", "max"):
+        active = _field(lambda seed: seed.active_flows, stat)
+        yield Metric(f"active.{stat}", active, 0, "flows", f"active {stat}", says, "{:,.1f}", ("sample_queues",))
     lost = _field(lambda seed: seed.rtt_us.get(ALL_PROBES), "lost")
     yield Metric("rtt.lost", lost, 1, "", "lost", "Requests without a reply.", needs=("probes",), counted=True)
 

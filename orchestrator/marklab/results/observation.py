@@ -110,6 +110,8 @@ class Observation:
     rtts: Columns | None = None
     # Samples of queue lengths: `node` (name), `port`, `packets` that waited, and the number of `looks` that found them.
     queue_samples: Columns | None = None
+    # The same for the number of `flows` (5-tuples) that these packets belong to.
+    flow_samples: Columns | None = None
     # Windows of few flows, if their rates were recorded: `time_ns` of a change, `flow`, `cwnd_bytes`.
     sender_trace: Columns | None = None
     real_time: RealTime | None = None

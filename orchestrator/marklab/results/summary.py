@@ -83,6 +83,20 @@ class QueueSample(Distribution):
     max: int
 
 
+class ActiveFlows(Model):
+    """5-tuples with packets that waited at a port of the bottleneck, sampled `n` times over all of its ports.
+
+    Percentiles are by nearest rank.
+    """
+
+    n: int
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    max: int
+
+
 class QueueEstimate(Estimate):
     """Means over the seeds of each seed's statistics, and the largest sample of all seeds."""
 
@@ -358,6 +372,7 @@ class SeedResult(Model):
     cwnd_packets: dict[int, float] = Field(default_factory=dict)
     # Sampled queue lengths, by kind of switch and for all ports.
     queues_packets: dict[str, QueueSample] = Field(default_factory=dict)
+    active_flows: ActiveFlows | None = None
     windows: dict[str, WindowMeans] = Field(default_factory=dict)
     # By the time at which a flow started.
     convergence: dict[str, Change] = Field(default_factory=dict)

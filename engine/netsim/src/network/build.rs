@@ -103,7 +103,7 @@ impl Network {
                     }
                 }
                 Node::Switch(switch) if self.sampled => {
-                    switch.samples = Some(vec![Vec::new(); switch.ports.len()]);
+                    switch.samples = Some(vec![<[Vec<u64>; 2]>::default(); switch.ports.len()]);
                     self.events.push((Time::ZERO, Event::Sample { node: node_number }));
                 }
                 Node::Switch(_) | Node::Elsewhere => {}

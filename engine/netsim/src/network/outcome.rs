@@ -193,7 +193,12 @@ impl Ended {
             let Node::Switch(switch) = node else { continue };
             let samples = switch.samples.take().unwrap_or_default();
             let linked = samples.into_iter().enumerate().filter(|(port, _)| switch.ports[*port].line.is_some());
-            ports.extend(linked.map(|(port, seen)| SampledPort { node: switch.node as usize, port, seen }));
+            ports.extend(linked.map(|(port, [seen, flows])| SampledPort {
+                node: switch.node as usize,
+                port,
+                seen,
+                flows,
+            }));
         }
         QueueSamples { ports }
     }

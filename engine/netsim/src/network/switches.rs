@@ -12,6 +12,7 @@ use super::pause::PausedPort;
 use super::{NetSwitch, PortReport, RunError, SwitchReport};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
+use crate::queue_samples::count;
 
 /// A switch with its ports.
 pub(super) struct SwitchNode {
@@ -22,8 +23,9 @@ pub(super) struct SwitchNode {
     pub(super) recorded: bool,
     /// Whether its ingress lines are lossless.
     pub(super) lossless: bool,
-    /// Samples of the queues of ports with a line, by port: their number for each number of waiting packets.
-    pub(super) samples: Option<Vec<Vec<u64>>>,
+    /// Samples of the queues of ports with a line, by port: their number for each number of waiting packets, and for each
+    /// number of their 5-tuples.
+    pub(super) samples: Option<Vec<[Vec<u64>; 2]>>,
 }
 
 /// A port in the network.
@@ -76,12 +78,15 @@ impl SwitchNode {
     /// Samples the queues of all ports with a line.
     pub(super) fn sample(&mut self, env: &mut Env) {
         let Some(samples) = &mut self.samples else { return };
-        for (number, seen) in samples.iter_mut().enumerate().filter(|(number, _)| self.ports[*number].line.is_some()) {
-            let packets = self.switch.depth(number).packets as usize;
-            if seen.len() <= packets {
-                seen.resize(packets + 1, 0);
-            }
-            seen[packets] += 1;
+        let mut tuples = Vec::new();
+        let linked = samples.iter_mut().enumerate().filter(|(number, _)| self.ports[*number].line.is_some());
+        for (number, [packets, flows]) in linked {
+            tuples.clear();
+            self.switch.for_each_waiting(number, |frame| tuples.push(frame.five_tuple()));
+            count(packets, self.switch.depth(number).packets as usize);
+            tuples.sort_unstable();
+            tuples.dedup();
+            count(flows, tuples.len());
         }
         let next = env.now + env.shared.sample_interval;
         if next <= env.shared.sample_until {
@@ -333,7 +338,7 @@ impl SwitchNode {
             trace.passed(|| Passage {
                 arrived,
                 departed: now,
-                five_tuple: 2 * frame.connection + u32::from(!frame.notes.by_client()),
+                five_tuple: frame.five_tuple(),
                 flow: None,
                 bytes: frame.packet.len() as u32,
                 marked,

@@ -48,6 +48,23 @@ fn what_is_seen_is_what_a_trace_holds() {
     assert!(seen.iter().skip(50).sum::<u64>() > 1000);
 }
 
+/// Before the line of the receiver wait the packets of as many flows as have sent so far, and acknowledgements are flows of
+/// their own.
+#[test]
+fn flows_are_counted_once_while_their_packets_wait() {
+    let mut config = sampled(10 * US, 9 * MS);
+    config.stop_ns = 9 * MS;
+    let flows = vec![flow(0, 0, 2, 1 << 40), flow(3 * MS, 1, 2, 1 << 40), flow(6 * MS, 0, 2, 1 << 40)];
+    let ports = run(&config, &Program::of("droptail"), |_| (), flows).queue_samples.unwrap().ports;
+    let receiver = &ports[2];
+    assert_eq!(receiver.flows.iter().sum::<u64>(), 901);
+    assert_eq!(receiver.flows[0], receiver.seen[0], "where nothing waits, no flow waits");
+    // One flow alone does not fill a line that is as fast as its own.
+    assert!(receiver.flows[2] > 200 && receiver.flows[3] > 100, "{:?}", receiver.flows);
+    assert_eq!(receiver.flows.len(), 4);
+    assert!(ports[0].flows.len() <= 3, "acknowledgements of two connections: {:?}", ports[0].flows);
+}
+
 #[test]
 fn an_interval_of_0_is_refused() {
     let error = build(&sampled(0, MS), &Program::of("droptail"), |_| (), vec![flow(0, 0, 2, 1)]).err().unwrap();
