@@ -49,6 +49,7 @@ from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.results.observation import Columns, CounterCell, Drop, Observation, PortUse, Report
 from marklab.results.summary import RealTime
 from marklab.spec.description import Mininet as Settings
+from marklab.spec.description import Spec
 from marklab.topology import Port
 from marklab.traffic.flows import FlowList
 
@@ -78,6 +79,31 @@ class Dilated:
     trace_ns: int
 
 
+def _check_simulated_only(spec: Spec) -> None:
+    """Refuse settings and recordings that only the simulator has."""
+    refused = {
+        "trace_flows": spec.trace_flows_ns is not None,
+        "windows": spec.windows is not None,
+        "sample_queues": spec.sample_queues_ns is not None,
+    }
+    for name in (name for name, given in refused.items() if given):
+        raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
+    if spec.ecn_share is not None:
+        raise BadInput(
+            "real hosts have no `ecn_share`: whether a host takes part in ECN is one setting for all of its flows",
+            "leave it out, or --fabric sim",
+        )
+    if spec.transport.receive_windows is not None:
+        raise BadInput("real hosts have one `receive_window` for all connections", "give one, or --fabric sim")
+    if spec.connections.warm:
+        raise BadInput(
+            "real connections know the delays that they have measured: none is told a base delay",
+            "leave out connections.warm, or --fabric sim",
+        )
+    if spec.connections.waits:
+        raise BadInput("real hosts open a connection when all are busy", "leave out `busy`, or --fabric sim")
+
+
 class Mininet:
     """Runs cells on this machine's kernel, one after the other."""
 
@@ -92,27 +118,7 @@ class Mininet:
             raise SetupError("network namespaces need root", "sudo, or --fabric sim, which needs nothing")
         require([*TOOLS, "ping", "nstat"])
         congestion.control_named(spec.transport.control)
-        refused = {
-            "trace_flows": spec.trace_flows_ns is not None,
-            "windows": spec.windows is not None,
-            "sample_queues": spec.sample_queues_ns is not None,
-        }
-        for name in (name for name, given in refused.items() if given):
-            raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
-        if spec.ecn_share is not None:
-            raise BadInput(
-                "real hosts have no `ecn_share`: whether a host takes part in ECN is one setting for all of its flows",
-                "leave it out, or --fabric sim",
-            )
-        if spec.transport.receive_windows is not None:
-            raise BadInput("real hosts have one `receive_window` for all connections", "give one, or --fabric sim")
-        if spec.connections.warm:
-            raise BadInput(
-                "real connections know the delays that they have measured: none is told a base delay",
-                "leave out connections.warm, or --fabric sim",
-            )
-        if spec.connections.waits:
-            raise BadInput("real hosts open a connection when all are busy", "leave out `busy`, or --fabric sim")
+        _check_simulated_only(spec)
         if spec.transport.ecn_plus:
             ecn_plus.check()
         network = experiment.network
