@@ -58,13 +58,13 @@ AGREES, DISAGREES, UNDETERMINED = Verdict.AGREES, Verdict.DISAGREES, Verdict.UND
         (CHANGE | {"paper": -50, "bound": "at most"}, (-47.9, -40.0), DISAGREES),
         (NUMBER | {"metric": "recall", "paper": 90, "bound": "at least"}, (88.0, 100.0), AGREES),
         (NUMBER | {"metric": "recall", "paper": 90, "bound": "at least"}, (80.0, 87.9), DISAGREES),
-        # A direction: the interval excludes 0, or lies so near to it that nothing changes.
-        (CHANGE | {"paper": "lower"}, (-9.0, -0.1), AGREES),
-        (CHANGE | {"paper": "lower"}, (-9.0, 0.0), UNDETERMINED),
-        (CHANGE | {"paper": "lower"}, (-2.0, 0.1), DISAGREES),
+        # A direction: less than 2 points are no change.
+        (CHANGE | {"paper": "lower"}, (-9.0, -2.0), AGREES),
+        (CHANGE | {"paper": "lower"}, (-9.0, -1.9), UNDETERMINED),
+        (CHANGE | {"paper": "lower"}, (-1.9, 0.1), DISAGREES),
         (CHANGE | {"paper": "lower"}, (-2.1, 0.1), UNDETERMINED),
         (CHANGE | {"paper": "lower"}, (0.1, 9.0), DISAGREES),
-        (CHANGE | {"paper": "higher"}, (0.1, 9.0), AGREES),
+        (CHANGE | {"paper": "higher"}, (2.0, 9.0), AGREES),
         # Another number: within 10 % of the paper's.
         (NUMBER | {"paper": 200}, (180.0, 220.0), AGREES),
         (NUMBER | {"paper": 200}, (179.9, 220.0), UNDETERMINED),

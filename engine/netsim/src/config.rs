@@ -412,7 +412,7 @@ pub enum Connections {
         /// Connections that are open before the run, per pair of hosts.
         per_pair: u32,
     },
-    /// One of those of a pair of hosts by lot, all open before the run. What it carries already comes first.
+    /// One of those of a pair of hosts at random, all open before the run. What it carries already comes first.
     Queued {
         /// Connections per pair of hosts.
         per_pair: u32,

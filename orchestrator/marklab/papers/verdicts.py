@@ -52,15 +52,15 @@ class Range:
         return min(abs(value - self.low), abs(value - self.high))
 
 
-# Of directions. 0 is no change.
-_LOWER, _HIGHER = Range(-math.inf, -math.ulp(0.0)), Range(math.ulp(0.0), math.inf)
+# The smallest number above 0.
+_ABOVE_0 = math.ulp(0.0)
 
 
 def agreeing(claim: Claim, scale: float = 1.0) -> Range:
     """The values that agree with a claim; `scale` multiplies the tolerance."""
     number = claim.paper
     if isinstance(number, str):
-        return _HIGHER if number == "higher" else _LOWER
+        return Range(NIL_POINTS, math.inf) if number == "higher" else Range(-math.inf, -NIL_POINTS)
     tolerance = scale * _tolerance(claim, number)
     if claim.bound == "within":
         return Range(-number - tolerance, number + tolerance)
@@ -71,7 +71,7 @@ def agreeing(claim: Claim, scale: float = 1.0) -> Range:
     low, high = number - tolerance, number + tolerance
     if claim.over is not None and abs(number) >= NIL_POINTS:
         # A change has the paper's sign.
-        return Range(max(low, _HIGHER.low), high) if number > 0 else Range(low, min(high, _LOWER.high))
+        return Range(max(low, _ABOVE_0), high) if number > 0 else Range(low, min(high, -_ABOVE_0))
     return Range(low, high)
 
 
@@ -102,13 +102,7 @@ def judge(claim: Claim, interval: Interval | None, scale: float = 1.0) -> Verdic
     agrees = agreeing(claim, scale)
     if agrees.has(interval):
         return Verdict.AGREES
-    if agrees.misses(interval) or (isinstance(claim.paper, str) and _is_nil(interval)):
-        return Verdict.DISAGREES
-    return Verdict.UNDETERMINED
-
-
-def _is_nil(interval: Interval) -> bool:
-    return max(-interval[0], interval[1]) <= NIL_POINTS
+    return Verdict.DISAGREES if agrees.misses(interval) else Verdict.UNDETERMINED
 
 
 def seeds_needed(claim: Claim, value: float, interval: Interval, seeds: int) -> int | None:
@@ -117,8 +111,6 @@ def seeds_needed(claim: Claim, value: float, interval: Interval, seeds: int) -> 
     None if not even MOST_SEEDS would: the value lies on the edge of the tolerance.
     """
     margin = agreeing(claim).margin(value)
-    if isinstance(claim.paper, str):
-        margin = max(margin, NIL_POINTS - abs(value))
     half = max(interval[1] - value, value - interval[0])
     spread = half * math.sqrt(seeds) / t95(seeds - 1)
     return next((n for n in range(seeds, MOST_SEEDS + 1) if _half_width(spread, n) <= margin), None)

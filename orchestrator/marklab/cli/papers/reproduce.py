@@ -72,6 +72,14 @@ class _How:
         return done
 
 
+_COLUMN = typer.Option(help="Only as printed, or only with the paper's one reading. Default: both.")
+_RECORD = typer.Option(
+    "--record",
+    help="Store the findings in experiments/found, for docs/fidelity.md; of several experiments, only where what is "
+    "stored is out of date.",
+)
+
+
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Name of an experiment or of a paper, all, or list.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
@@ -89,17 +97,8 @@ def reproduce(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Vary a setting of the experiment's setup; repeatable."),
     ] = None,
-    column: Annotated[
-        Column | None, typer.Option(help="Only as printed, or only with the paper's one reading. Default: both.")
-    ] = None,
-    record: Annotated[
-        bool,
-        typer.Option(
-            "--record",
-            help="Store the findings in experiments/found, for docs/fidelity.md; of several "
-            "experiments, only where what is stored is out of date.",
-        ),
-    ] = False,
+    column: Annotated[Column | None, _COLUMN] = None,
+    record: Annotated[bool, _RECORD] = False,
     stale: Annotated[bool, typer.Option("--stale", help="Run nothing: list the records that are out of date.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the folder of the result.")] = RESULTS,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
