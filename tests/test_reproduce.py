@@ -126,6 +126,16 @@ def test_counts_have_no_unit() -> None:
     assert cells(finding) == ("so", "45", "0", "-45.0", "disagrees")
 
 
+def test_fractions_are_shown_in_percent() -> None:
+    claim = WHERE | {"says": "so", "metric": "utilisation", "of": "tcn", "at": {"load": 0.1}, "paper": 0.9}
+    change = claim | {"says": "more", "over": "red", "paper": 5}
+    found = examine(validate(PaperExperiment, PAPER | {"claims": [claim, change]}, ""), POINTS[:1])
+    assert [cells(finding)[1:4] for finding in found] == [
+        ("90.0 %", "50.0 %", "-40.0 points"),
+        ("+5.0 %", "+0.0 %\n50.0 : 50.0 %", "-5.0 points"),
+    ]
+
+
 def test_only_points_that_a_claim_is_about_are_run() -> None:
     grid = {"workload": ["web_search", "data_mining"], "load": [0.1, 0.8]}
     claim = WHERE | {"says": "so", "metric": "short.mean", "of": "tcn", "take": "highest", "paper": 1}

@@ -84,7 +84,7 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
 
 def paper_text(claim: Claim) -> str:
     """What the paper states, and under a change the means that it gives."""
-    return _stated(claim) + _means(claim.paper_means or (), find_metric(claim.metric).unit)
+    return _stated(claim) + _means(claim, claim.paper_means or ())
 
 
 def lab_text(finding: Finding) -> str:
@@ -95,10 +95,10 @@ def lab_text(finding: Finding) -> str:
     digits = max(1, _digits(claim)) if claim.over is None else 1
     width = finding.interval[1] - finding.interval[0] if finding.interval else 0.0
     # Without width it is the same for every seed.
-    half = f" ±{width / 2:,.{digits}f}" if width else ""
+    half = f" ±{_shown(claim) * width / 2:,.{digits}f}" if width else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" and where else ""
-    means = _means(finding.means, find_metric(claim.metric).unit) if claim.over else ""
+    means = _means(claim, finding.means) if claim.over else ""
     return _number(claim, finding.value, half) + means + at
 
 
@@ -109,9 +109,9 @@ def difference_text(finding: Finding) -> str:
         return ""
     if claim.bound is not None and not difference:
         return "within"
-    points = " points" if claim.unit == "%" else _unit(claim.unit)
+    points = " points" if claim.unit == "%" or _is_fraction(claim) else _unit(claim.unit)
     digits = max(1, _digits(claim)) if claim.over is None else 1
-    return f"{difference:+,.{digits}f}{points}"
+    return f"{_shown(claim) * difference:+,.{digits}f}{points}"
 
 
 def verdict_text(finding: Finding) -> str:
@@ -190,20 +190,38 @@ def _stated(claim: Claim) -> str:
 def _number(claim: Claim, value: float, half: str = "") -> str:
     if claim.over is not None:
         return f"{value:+,.1f}{half} %"
+    if _is_fraction(claim):
+        return f"{_shown(claim) * value:,.{_digits(claim)}f}{half} %"
     return f"{value:,.{_digits(claim)}f}{half}{_unit(claim.unit)}"
+
+
+def _is_fraction(claim: Claim) -> bool:
+    """Whether the claim's number is a fraction of 1, which is shown in percent."""
+    return claim.over is None and find_metric(claim.metric).in_percent
+
+
+def _shown(claim: Claim) -> float:
+    """What a number is multiplied by before it is shown."""
+    return 100.0 if _is_fraction(claim) else 1.0
 
 
 def _digits(claim: Claim) -> int:
     """Decimals of a number that is not a change: none if the paper's is whole, else more for smaller numbers."""
-    if claim.unit == "%":
+    if claim.unit == "%" or _is_fraction(claim):
         return 1
     if isinstance(claim.paper, str) or claim.paper.is_integer():
         return 0
     return 3 if abs(claim.paper) < 1 else 1
 
 
-def _means(means: Sequence[float], unit: str) -> str:
-    return f"\n{' : '.join(f'{value:,.0f}' for value in means)}{_unit(unit)}" if means else ""
+def _means(claim: Claim, means: Sequence[float]) -> str:
+    """The means behind a change, on a line of their own."""
+    metric = find_metric(claim.metric)
+    if not means:
+        return ""
+    if metric.in_percent:
+        return f"\n{' : '.join(f'{100 * value:,.1f}' for value in means)} %"
+    return f"\n{' : '.join(f'{value:,.0f}' for value in means)}{_unit(metric.unit)}"
 
 
 def _unit(unit: str) -> str:
