@@ -256,6 +256,7 @@ class Connections(Model):
             )
         return self
 
+    @model_validator(mode="after")
     def _can_wait(self) -> Connections:
         if self.busy is not None and self.mode != "persistent":
             raise BadInput("only persistent connections are `busy`", "connections: {mode: persistent, busy: wait}")
