@@ -26,6 +26,7 @@ from marklab.papers.papers import Paper, columns_of, experiments_called, papers
 from marklab.papers.records import FOUND, keep_record, read_record, recorded_findings, staleness
 from marklab.papers.reproduction import Reproduction, reproduce_one
 from marklab.papers.table import tally
+from marklab.papers.variations import Effect, Tried, variations_of
 
 Cli = Callable[..., Finished]
 
@@ -138,15 +139,69 @@ def test_claims_that_were_not_run_are_missing(kept: Path) -> None:
     assert f"`{FAIR}`: {says} |" in all_pages.pages()[all_pages.OVERVIEW].partition("\n## Not run\n")[2]
 
 
-def test_a_claim_that_disagrees_has_a_cause_or_is_unexplained(kept: Path) -> None:
-    def far(run: dict[str, Any]) -> None:
-        run["claims"][0] |= {"lab": 99.0, "ci95": [99.0, 99.0]}
+def disagreeing(path: Path) -> str:
+    """Make the first claim of a record disagree in all its runs, and give what it says."""
+    plain = json.loads(path.read_text())
+    for run in plain["runs"].values():
+        run["claims"][0] |= {"lab": 999.0, "ci95": [999.0, 999.0]}
+    path.write_text(json.dumps(plain))
+    return str(plain["runs"]["printed"]["claims"][0]["says"])
 
-    says = load_experiment(FAIR).claims[0].says
-    unexplained = f"- Unexplained, nothing was varied yet: {says}."
-    assert unexplained not in of_diffecn()
-    change(kept / f"{FAIR}.json", far)
-    assert unexplained in of_diffecn()
+
+def test_a_claim_that_disagrees_and_was_not_varied_is_unexplained(kept: Path) -> None:
+    assert "nothing was varied yet: F1 against F3" not in of_diffecn()
+    says = disagreeing(kept / f"{FAIR}.json")
+    assert f"- Unexplained, nothing was varied yet: {says}." in of_diffecn()
+
+
+def finding(value: float, half: float, paper: float = 10.0) -> Finding:
+    claim = Claim.model_validate(
+        {"says": "a change", "where": "1", "weight": "figure", "metric": "overall.mean", "of": "tcn", "over": "codel"}
+        | {"paper": paper}
+    )
+    return Finding(claim, value, (value - half, value + half), seeds=5)
+
+
+@pytest.mark.parametrize(
+    ("as_it_is", "changed", "effect"),
+    [
+        (finding(50, 5), finding(12, 5), Effect.EXPLAINS),
+        (finding(50, 5), finding(35, 5), Effect.MOVES),
+        (finding(50, 5), finding(40, 5), Effect.NOTHING),  # the intervals touch
+        (finding(50, 5), finding(39.9, 5), Effect.MOVES),
+        (finding(12, 5), finding(11, 5), Effect.NOTHING),  # it agreed before
+        (finding(50, 5), Finding(finding(0, 0).claim, 12.0), Effect.NOTHING),  # a single seed
+    ],
+)
+def test_a_change_explains_a_claim_or_moves_it_or_makes_no_difference(
+    as_it_is: Finding, changed: Finding, effect: Effect
+) -> None:
+    assert Tried("another setting", changed, as_it_is).effect is effect
+
+
+def test_variations_are_recorded_and_on_the_page(kept: Path, tmp_path: Path, cli: Cli) -> None:
+    name = "diffecn-idle"
+    path = kept / f"{name}.json"
+    says = disagreeing(path)
+    plain = json.loads(path.read_text())
+    before = cli("vary", name, "--out", str(tmp_path))
+    assert (before.code, "as it is" in before.out) == (0, True)
+    assert "variations" not in json.loads(path.read_text())
+    assert cli("vary", name, "--record", "--out", str(tmp_path)).code == 0
+    varied = json.loads(path.read_text())["variations"]
+    assert [each["says"] for each in varied["varied"]] == [change.says for change in variations_of(name)]
+    assert set(json.loads(path.read_text())["runs"]) == set(plain["runs"])
+    assert f"- **{says}**: " in of_diffecn()
+    # Of another reading nothing is said.
+    varied["settings"] = "0" * 16
+    path.write_text(json.dumps(plain | {"variations": varied}))
+    assert f"nothing was varied yet: {says}" in of_diffecn()
+
+
+def test_only_recorded_claims_that_disagree_are_varied(kept: Path, cli: Cli) -> None:
+    (kept / f"{FAIR}.json").unlink()
+    refused = cli("vary", FAIR)
+    assert (refused.code, "no recorded claim that disagrees" in refused.err) == (2, True)
 
 
 def recorded(folder: Path, tmp_path: Path, cli: Cli) -> dict[str, Any]:
@@ -251,7 +306,12 @@ def test_a_paper_of_which_nothing_can_be_run_says_so(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("    diffecn-fair:\n", ""), r"diffecn-fair\.yaml belongs to no paper"),
+        (("    diffecn-fair:\n", ""), "unknown experiment of the paper `diffecn-fair`"),
+        (
+            ("  variations:\n    - {says: segmentation", "  variation:\n    - {says: segmentation"),
+            "unknown key `variation`",
+        ),
+        (("says: a load of 200 %", "says: customers think for 1 s"), "two variations say `customers think for 1 s`"),
         (("diffecn-fair:\n", "diffecn-fair:\n    diffecn-fear:\n"), "there is no file of `diffecn-fear`"),
         (("title: EAR", "titel: EAR"), "unknown key `titel`"),
     ],
@@ -263,6 +323,13 @@ def test_a_wrong_list_of_papers_is_explained(
     path.write_text(all_papers.PAPERS.read_text().replace(*change))
     monkeypatch.setattr(all_papers, "PAPERS", path)
     with pytest.raises(BadInput, match=why):
+        papers.__wrapped__()
+
+
+def test_an_experiment_of_no_paper_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = known_experiments() | {"lonely": Path("experiments/lonely.yaml")}
+    monkeypatch.setattr(all_papers, "known_experiments", lambda: more)
+    with pytest.raises(BadInput, match=r"lonely\.yaml belongs to no paper"):
         papers.__wrapped__()
 
 

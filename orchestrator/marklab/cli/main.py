@@ -24,6 +24,7 @@ from marklab.cli.papers.artifact import artifact, repeat
 from marklab.cli.papers.burst_queue import burst_queue
 from marklab.cli.papers.fidelity import fidelity
 from marklab.cli.papers.reproduce import reproduce
+from marklab.cli.papers.vary import vary
 from marklab.cli.plot import plot
 from marklab.cli.programs.promote import promote
 from marklab.cli.programs.stf import stf
@@ -50,6 +51,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "report": report,
     "plot": plot,
     "reproduce": reproduce,
+    "vary": vary,
     "artifact": artifact,
     "repeat": repeat,
     "fidelity": fidelity,

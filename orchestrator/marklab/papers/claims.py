@@ -56,8 +56,7 @@ class Claim(Model):
     says that the number is at least or at most this, or that the change is `within` it, up or down. `higher` and
     `lower` are changes without a number.
 
-    `where` is the section, figure or table. `cause` says what makes the lab's number differ, and the numbers with
-    which varying it showed that; `tried` says what was varied and did not explain it.
+    `where` is the section, figure or table.
     """
 
     says: str
@@ -75,8 +74,6 @@ class Claim(Model):
     # The means behind a change, in the metric's unit (FCTs in us): of, over.
     paper_means: tuple[float, float] | None = None
     also: tuple[Row, ...] = ()
-    cause: str | None = None
-    tried: str | None = None
 
     @model_validator(mode="after")
     def _known_metric(self) -> Claim:
@@ -123,7 +120,7 @@ class Claim(Model):
     @property
     def rows(self) -> list[Claim]:
         """The rows below the claim, as claims."""
-        own = self.model_dump(exclude={"also", "says", "cause", "tried"})
+        own = self.model_dump(exclude={"also", "says"})
         return [Claim.model_validate(own | row.model_dump(exclude_none=True)) for row in self.also]
 
     @property

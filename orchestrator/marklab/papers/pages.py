@@ -18,8 +18,16 @@ from marklab.papers.experiment import Column, PaperExperiment
 from marklab.papers.findings import Finding
 from marklab.papers.papers import Paper, columns_of, papers
 from marklab.papers.reading import Assumption
-from marklab.papers.records import FOUND, RecordedRun, read_record, recorded_findings
-from marklab.papers.table import claims_table, effort, lab_text, paper_text, tally
+from marklab.papers.records import (
+    FOUND,
+    RecordedRun,
+    RecordedVariations,
+    read_record,
+    recorded_findings,
+    recorded_variations,
+)
+from marklab.papers.table import brief_text, claims_table, effort, lab_text, paper_text, tally
+from marklab.papers.variations import Effect, Tried
 from marklab.papers.verdicts import Verdict
 from marklab.paths import REPOSITORY
 from marklab.tables import markdown
@@ -275,22 +283,48 @@ def _runs(one: _Experiment) -> Iterator[str]:
 
 
 def _differences(one: _Experiment) -> Iterator[str]:
-    """Of claims that disagree in a column, the cause, or what was tried."""
-    disagree = [
-        found.claim.says for column in Column for found in one.in_column(column) if found.verdict() is Verdict.DISAGREES
-    ]
-    left = []
-    for claim in one.paper.claims:
-        if claim.says not in disagree:
+    """Of claims that disagree with the reading, what explains them, or what was varied without explaining them."""
+    tried, left = recorded_variations(one.name), []
+    for found in one.in_column(Column.READING):
+        says = found.claim.says
+        if found.verdict() is not Verdict.DISAGREES:
             continue
-        if claim.cause is not None:
-            yield f"- **{claim.says}**: {claim.cause}"
-        elif claim.tried is not None:
-            yield f"- **{claim.says}**: unexplained. Tried: {claim.tried}"
+        if says in tried:
+            yield f"- **{says}**: {_why(tried[says])}"
         else:
-            left.append(claim.says)
+            left.append(says)
+    kept = read_record(one.name).variations
+    if tried and kept is not None:
+        yield f"- {_size_of_variations(one, kept)}"
     if left:
         yield f"- Unexplained, nothing was varied yet: {'; '.join(left)}."
+
+
+def _why(tried: Sequence[Tried]) -> str:
+    """What was varied for a claim, by what it did."""
+    parts = {effect: [each for each in tried if each.effect is effect] for effect in Effect}
+    as_it_is = f"{brief_text(tried[0].as_it_is)} without"
+    said = []
+    if parts[Effect.EXPLAINS]:
+        said.append(f"agrees with {_numbers(parts[Effect.EXPLAINS])}; {as_it_is}")
+    if parts[Effect.MOVES]:
+        head = "moved by" if said else "unexplained; moved by"
+        said.append(f"{head} {_numbers(parts[Effect.MOVES])}" + ("" if said else f"; {as_it_is}"))
+    if parts[Effect.NOTHING]:
+        head = "no difference within the noise" if said else f"unexplained ({as_it_is}); no difference within the noise"
+        said.append(f"{head}: {', '.join(each.says for each in parts[Effect.NOTHING])}")
+    return ". ".join(part[0].upper() + part[1:] for part in said) + "."
+
+
+def _numbers(tried: Sequence[Tried]) -> str:
+    return ", ".join(f"{each.says} ({brief_text(each.finding)})" for each in tried)
+
+
+def _size_of_variations(one: _Experiment, kept: RecordedVariations) -> str:
+    paper = one.papers.get(Column.READING, one.paper).with_effort(kept.effort)
+    at = f" at commit {kept.commit[:10]}" if kept.commit else ""
+    hours = f"{kept.cpu_s / 3600:.2f} CPU hours"
+    return f"Varied one at a time, from the reading: {effort(paper)}; {kept.date}{at}, {hours}."
 
 
 def findings_of(name: str, column: Column) -> Sequence[Finding]:

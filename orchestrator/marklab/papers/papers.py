@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from pydantic import model_validator
+
 from marklab.errors import BadInput, unknown
 from marklab.model import Model, lines_of, read_yaml, validate
 from marklab.papers.experiment import PAPERS, Column, PaperExperiment, known_experiments, load_experiment
-from marklab.papers.reading import Assumption, with_reading
+from marklab.papers.reading import Assumption, Change, with_reading
 
 ALL = "all"
 
@@ -17,12 +19,34 @@ class Paper(Model):
     """A paper. `experiments` lists all of its experiments, each with what the lab lacks for it, or None.
 
     `reading` has what the lab assumes where the paper's text is silent: one setting for all of its claims.
+    `variations` are changes of it that may explain why lab and paper differ.
     """
 
     title: str
     source: str
     experiments: dict[str, str | None]
     reading: tuple[Assumption, ...] = ()
+    variations: tuple[Change, ...] = ()
+
+    @model_validator(mode="after")
+    def _changes_of_its_experiments(self) -> Paper:
+        for field, changes in (("reading", self.reading), ("variations", self.variations)):
+            for number, change in enumerate(changes):
+                for name in change.experiments or ():
+                    if name not in self.experiments:
+                        raise unknown("experiment of the paper", name, self.experiments).at(field, number)
+        return self
+
+    @model_validator(mode="after")
+    def _variations_by_what_they_say(self) -> Paper:
+        for number, change in enumerate(self.variations):
+            for other in self.variations[:number]:
+                if change.says == other.says and any(
+                    change.is_about(name) and other.is_about(name) for name in self.experiments
+                ):
+                    remedy = "variations are known by what they say: add what differs"
+                    raise BadInput(f"two variations say `{change.says}`", remedy).at("variations", number)
+        return self
 
     @property
     def runnable(self) -> list[str]:
@@ -68,6 +92,11 @@ def experiments_called(name: str) -> list[str]:
         if name in paper.experiments:
             raise BadInput(f"`{name}` cannot be run yet", f"it needs {paper.experiments[name]}")
     raise unknown("experiment or paper", name, [*known_experiments(), *papers(), ALL])
+
+
+def paper_of(name: str) -> Paper:
+    """The paper of an experiment."""
+    return next(paper for paper in papers().values() if name in paper.experiments)
 
 
 def columns_of(name: str) -> dict[Column, PaperExperiment]:

@@ -2,6 +2,7 @@
 """One reading of a paper: settings for what its text does not print, each with the evidence for it.
 
 An experiment's setup is what the paper prints. With the reading it is another experiment, whose claims are the same.
+So it is with any other change.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from marklab.catalog.choice import parse_choice
+from marklab.catalog.choice import SchemeChoice, parse_choice
 from marklab.errors import BadInput
 from marklab.model import Model, Place
 from marklab.papers.experiment import Column, PaperExperiment
@@ -20,15 +21,14 @@ from marklab.spec.settings import put_value
 from marklab.units import ShortForm
 
 
-class Assumption(Model):
-    """A setting that the paper does not print, for all of its experiments or for those named.
+class Change(Model):
+    """Other settings of a paper's experiments, of all or of those named.
 
     `set` has settings of a run by keys such as `transport.min_rto`; `topology.x` is an option of the topology's
-    builder. `schemes` has parameters by schemes. `evidence` says where they come from.
+    builder. `schemes` has parameters by schemes.
     """
 
     says: str
-    evidence: str
     settings: dict[str, Any] = Field(default_factory=dict, alias="set")
     schemes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     experiments: tuple[str, ...] | None = None
@@ -38,6 +38,41 @@ class Assumption(Model):
         return self.experiments is None or experiment in self.experiments
 
 
+class Assumption(Change):
+    """A change of what the paper does not print. `evidence` says where it comes from."""
+
+    evidence: str
+
+
+class _Changing:
+    """An experiment while changes are made to it."""
+
+    def __init__(self, paper: PaperExperiment) -> None:
+        self.paper = paper
+        self.setup = dict(paper.setup)
+        self._choices = {choice.label: choice for choice in map(parse_choice, paper.schemes)}
+        # Labels before and after: claims name schemes by them.
+        self._labels = {label: label for label in self._choices}
+
+    def choices(self) -> list[SchemeChoice]:
+        return list(self._choices.values())
+
+    def set(self, key: str, value: Any) -> None:
+        _put(self.setup, key, value)
+
+    def set_schemes(self, params: dict[str, dict[str, Any]]) -> None:
+        for old, choice in self._choices.items():
+            more = {key: str(value) for key, value in params.get(choice.program, {}).items()}
+            self._choices[old] = choice.with_params(more)
+            self._labels[old] = self._choices[old].label
+
+    def done(self, column: Column) -> PaperExperiment:
+        plain = self.paper.model_dump(exclude_defaults=True)
+        plain |= {"column": column, "setup": self.setup, "schemes": [str(choice) for choice in self._choices.values()]}
+        plain["claims"] = [_relabelled(claim, self._labels) for claim in plain["claims"]]
+        return PaperExperiment.model_validate(plain)
+
+
 def with_reading(
     name: str, paper: PaperExperiment, reading: Sequence[Assumption], where: Callable[[Place], str]
 ) -> PaperExperiment:
@@ -45,27 +80,35 @@ def with_reading(
 
     `where` names the file and line of a place in the reading. Raises BadInput for a setting that the paper prints.
     """
-    plain = paper.model_dump(exclude_defaults=True)
-    setup = dict(paper.setup)
-    choices = {choice.label: choice for choice in map(parse_choice, paper.schemes)}
-    labels = {label: label for label in choices}
+    changing = _Changing(paper)
     for number, assumption in enumerate(reading):
         if not assumption.is_about(name):
             continue
         for key, value in assumption.settings.items():
-            if _prints({**setup, **paper.grid}, key):
+            if _prints({**changing.setup, **paper.grid}, key):
                 raise _printed(name, key, where((number, "set", key)))
-            _put(setup, key, value)
-        for old, label in labels.items():
-            more = {key: str(value) for key, value in assumption.schemes.get(choices[old].program, {}).items()}
-            for key in more:
-                if key in dict(choices[old].params):
-                    raise _printed(name, f"{key} of {label}", where((number, "schemes", choices[old].program, key)))
-            choices[old] = choices[old].with_params(more)
-            labels[old] = choices[old].label
-    plain |= {"column": Column.READING, "setup": setup, "schemes": [str(choice) for choice in choices.values()]}
-    plain["claims"] = [_relabelled(claim, labels) for claim in plain["claims"]]
-    return PaperExperiment.model_validate(plain)
+            changing.set(key, value)
+        for choice in changing.choices():
+            for key in assumption.schemes.get(choice.program, {}):
+                if key in dict(choice.params):
+                    place = (number, "schemes", choice.program, key)
+                    raise _printed(name, f"{key} of {choice.label}", where(place))
+        changing.set_schemes(assumption.schemes)
+    return changing.done(Column.READING)
+
+
+def with_change(paper: PaperExperiment, change: Change) -> PaperExperiment:
+    """The experiment with a change, also of what the paper prints, in the same column.
+
+    Raises BadInput if it changes a setting of the grid, whose points would replace it.
+    """
+    changing = _Changing(paper)
+    for key, value in change.settings.items():
+        if key in paper.grid:
+            raise BadInput(f"`{change.says}` sets {key}, a setting of the grid", "set something else")
+        changing.set(key, value)
+    changing.set_schemes(change.schemes)
+    return changing.done(paper.column)
 
 
 def varied(paper: PaperExperiment, key: str, text: str) -> PaperExperiment:

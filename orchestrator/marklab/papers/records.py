@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from marklab.papers.experiment import Column, Effort, PaperExperiment, known_exp
 from marklab.papers.findings import Finding
 from marklab.papers.fingerprint import fingerprint
 from marklab.papers.reproduction import Reproduction
+from marklab.papers.variations import Tried, digests_of_variations, varied_experiment
 from marklab.paths import EXPERIMENTS
 from marklab.prepare.versions import commit
 from marklab.results.folders import write_json
@@ -59,10 +61,40 @@ class RecordedRun(Model):
         return Effort(flows=self.flows, seeds=self.seeds)
 
 
+class RecordedVariation(Model):
+    """Claims that disagree, under a change: see `variations`."""
+
+    says: str
+    settings: str
+    claims: tuple[Found, ...]
+
+
+class RecordedVariations(Model):
+    """The variations of an experiment, and the same claims without any. All have the same size, which may be small.
+
+    `settings` are digests of what was run.
+    """
+
+    flows: int | None = None
+    seeds: int | None = None
+    date: str
+    commit: str | None = None
+    cpu_s: float
+    settings: str
+    as_it_is: tuple[Found, ...]
+    varied: tuple[RecordedVariation, ...]
+
+    @property
+    def effort(self) -> Effort:
+        """The size of each run."""
+        return Effort(flows=self.flows, seeds=self.seeds)
+
+
 class Record(Model):
     """All findings of an experiment, by columns. Without a reading of its own it has one column."""
 
     runs: dict[Column, RecordedRun]
+    variations: RecordedVariations | None = None
 
 
 def read_record(name: str) -> Record:
@@ -105,7 +137,6 @@ def _finding(claim: Claim, each: Found | None) -> Finding:
 
 def keep_record(done: Reproduction, size: Effort) -> Path:
     """Record the findings of a run in place of those of its column."""
-    claims = tuple(_found(finding) for finding in done.findings if finding.value is not None)
     run = RecordedRun(
         flows=size.flows,
         seeds=size.seeds,
@@ -114,12 +145,60 @@ def keep_record(done: Reproduction, size: Effort) -> Path:
         cpu_s=_rounded(done.cpu_s),
         plan=plan_digest(done.paper),
         fingerprint=fingerprint(done.paper),
-        claims=claims,
+        claims=_all_found(done),
     )
-    record = Record(runs={**read_record(done.name).runs, done.paper.column: run})
+    before = read_record(done.name)
+    return _write(done.name, before.model_copy(update={"runs": {**before.runs, done.paper.column: run}}))
+
+
+def keep_variations(name: str, as_it_is: Reproduction, varied: Mapping[str, Reproduction], size: Effort) -> Path:
+    """Record what changes did, by what they say, in place of what was recorded before."""
+    digests = digests_of_variations(name)
+    kept = RecordedVariations(
+        flows=size.flows,
+        seeds=size.seeds,
+        date=datetime.now(UTC).date().isoformat(),
+        commit=commit(),
+        cpu_s=_rounded(sum(done.cpu_s for done in (as_it_is, *varied.values()))),
+        settings=digests[""],
+        as_it_is=_all_found(as_it_is),
+        varied=tuple(
+            RecordedVariation(says=says, settings=digests[says], claims=_all_found(done))
+            for says, done in varied.items()
+        ),
+    )
+    return _write(name, read_record(name).model_copy(update={"variations": kept}))
+
+
+def recorded_variations(name: str) -> dict[str, list[Tried]]:
+    """What was varied for each claim, by what it says. A change of other settings than today's is left out."""
+    kept, paper = read_record(name).variations, varied_experiment(name)
+    if kept is None:
+        return {}
+    now = digests_of_variations(name)
+    if kept.settings != now[""]:
+        return {}
+    claims = {claim.says: claim for claim in paper.claims}
+    as_it_is = {each.says: _finding(claims[each.says], each) for each in kept.as_it_is if each.says in claims}
+    tried: dict[str, list[Tried]] = {}
+    for change in kept.varied:
+        if now.get(change.says) != change.settings:
+            continue
+        for each in change.claims:
+            if each.says in as_it_is:
+                found = Tried(change.says, _finding(claims[each.says], each), as_it_is[each.says])
+                tried.setdefault(each.says, []).append(found)
+    return tried
+
+
+def _write(name: str, record: Record) -> Path:
     FOUND.mkdir(exist_ok=True)
-    write_json(_path(done.name), record.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
-    return _path(done.name)
+    write_json(_path(name), record.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+    return _path(name)
+
+
+def _all_found(done: Reproduction) -> tuple[Found, ...]:
+    return tuple(_found(finding) for finding in done.findings if finding.value is not None)
 
 
 def staleness(paper: PaperExperiment, run: RecordedRun | None) -> str | None:

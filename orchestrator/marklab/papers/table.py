@@ -92,14 +92,22 @@ def lab_text(finding: Finding) -> str:
     claim = finding.claim
     if finding.value is None:
         return "not run"
+    where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
+    at = f"\nat {where}" if claim.take != "only" and where else ""
+    means = _means(claim, finding.means) if claim.over else ""
+    return brief_text(finding) + means + at
+
+
+def brief_text(finding: Finding) -> str:
+    """The lab's number with half its interval."""
+    claim = finding.claim
+    if finding.value is None:
+        return "not run"
     digits = max(1, _digits(claim)) if claim.over is None else 1
     width = finding.interval[1] - finding.interval[0] if finding.interval else 0.0
     # Without width it is the same for every seed.
     half = f" ±{_shown(claim) * width / 2:,.{digits}f}" if width else ""
-    where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
-    at = f"\nat {where}" if claim.take != "only" and where else ""
-    means = _means(claim, finding.means) if claim.over else ""
-    return _number(claim, finding.value, half) + means + at
+    return _number(claim, finding.value, half)
 
 
 def difference_text(finding: Finding) -> str:
