@@ -2,7 +2,7 @@
 """Writes docs/fidelity.md, the overview, and docs/fidelity/PAPER.md, the claims of each paper beside the findings.
 
 Numbers come from `experiments/found/ID.json`. In the same folder, `preface.md` is the head of the overview, `PAPER.md`
-that of a paper's page, and `ID.md` a text under the table of an experiment.
+a text on a paper's page after its reading, and `ID.md` a text under the table of an experiment.
 """
 
 from __future__ import annotations
@@ -216,12 +216,12 @@ def _paper_page(name: str, paper: Paper, experiments: Sequence[_Experiment]) -> 
         [
             f"# {paper.title}: the paper and the lab",
             f"{paper.source}. How claims are scored: [scoring](../scoring.md). All papers: [fidelity](../fidelity.md).",
-            *_text(name),
             "\n".join(_paper_overview(experiments)),
             f"![Numbers of the lab as multiples of the paper's, with intervals]({name}.png)",
             "Claims with numbers, in the order of the tables. A change is drawn as the ratio of what remains.",
             "## The reading",
             *_reading(paper.reading),
+            *_text(name),
             *(part for one in experiments for part in _chapter(one)),
         ]
     )
