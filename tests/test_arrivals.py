@@ -69,6 +69,15 @@ def test_a_flow_list_has_no_seed(tmp_path: Path) -> None:
         make_spec({"schemes": ["tcn"], "flow_list": str(path), "flow_seed": 1})
 
 
+def test_a_load_may_count_payload_alone() -> None:
+    """Flows of one full segment: 1,460 of the 1,538 bytes that it takes on the wire."""
+    sizes = {"name": "segments", "points": [[1459, 0], [1460, 1]]}
+    _, _, by_wire = made(workload=sizes, load=0.5, flows=1000)
+    _, _, by_payload = made(workload=sizes, load=0.5, load_by="payload", flows=1000)
+    assert by_payload.start_ns[-1] / by_wire.start_ns[-1] == pytest.approx(1460 / 1538, rel=1e-3)
+    assert by_payload.size_bytes.tolist() == by_wire.size_bytes.tolist()
+
+
 @pytest.mark.parametrize("topology", ["incast", "leaf-spine", "leaf-spine:pattern=any"])
 @pytest.mark.parametrize("workload", ["web_search", "fb_hadoop"])
 def test_the_offered_load_is_the_one_asked_for(topology: str, workload: str) -> None:

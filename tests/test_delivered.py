@@ -8,7 +8,7 @@ import pytest
 
 from marklab.errors import BadInput
 from marklab.metrics.burst_queue import bursts_of
-from marklab.prepare.arrivals import _wire_bytes, generate
+from marklab.prepare.arrivals import _all_counted_bytes, generate
 from marklab.prepare.delivered import _wire_bytes_until, delivered_part
 from marklab.spec.description import make_spec
 from marklab.topology import build
@@ -68,7 +68,7 @@ def test_windows_double_up_to_that_of_the_receiver(window: int, extra_ms: int) -
         # After a handshake, a request and the way of the first burst, which ends within the second round trip.
         passed = int(sent[min(max(end - 1, 0), len(sent) - 1)])
         expected = 0 if end < 2 else passed * 1538 + 90 if passed < 501 else 500 * 1538 + 79 + 90 + 84
-        wire = partial(_wire_bytes, spec)
+        wire = partial(_all_counted_bytes, spec)
         assert _wire_bytes_until(spec, network, flow, 1, wire, end * rtt_ns + 1000).tolist() == [expected]
 
 
@@ -87,7 +87,7 @@ def test_a_fast_sender_is_bound_by_its_line() -> None:
     start_ns = np.array([0, 2 * 10**9], dtype=np.uint64)
     sizes_bytes = np.full(2, 10**9, dtype=np.uint64)
     flows = make_flows(start_ns, network.pairs.take(np.array([0, 0])), sizes_bytes, np.zeros(2, dtype=np.uint64))
-    assert delivered_part(spec, network, flows, 1, partial(_wire_bytes, spec)) == pytest.approx(0.96, abs=0.02)
+    assert delivered_part(spec, network, flows, 1, partial(_all_counted_bytes, spec)) == pytest.approx(0.96, abs=0.02)
 
 
 def test_a_run_too_short_for_its_load_is_reported() -> None:

@@ -77,11 +77,11 @@ def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
 
 
 def _background(spec: Spec, network: Network, seed: int) -> FlowList:
-    mean_wire = sum(share * _mean_wire_bytes(workload, spec) for workload, share in _workloads(spec))
-    wire = partial(_wire_bytes, spec)
+    mean_bytes = sum(share * _mean_counted_bytes(workload, spec) for workload, share in _workloads(spec))
+    wire = partial(_all_counted_bytes, spec)
     if spec.sessions is not None:
         return web_flows(spec, spec.sessions, network, seed, wire)
-    gap = mean_gap_ns(spec.load, mean_wire, network, of_hosts=spec.load_of == "hosts")
+    gap = mean_gap_ns(spec.load, mean_bytes, network, of_hosts=spec.load_of == "hosts")
     chosen, services = _pairs_and_services(spec, network, seed)
     flows = make_flows(
         start_ns=_poisson(seed, "arrivals", gap, spec.flows),
@@ -107,17 +107,26 @@ def _workloads(spec: Spec) -> list[tuple[Workload, float]]:
     workloads = [spec.services.workload(service) or spec.workload for service in range(len(weights))]
     if spec.services.share == "load":
         # So many flows that each service has its part of the bytes on the wire.
-        flows = [weight / _mean_wire_bytes(each, spec) for weight, each in zip(weights, workloads, strict=True)]
+        flows = [weight / _mean_counted_bytes(each, spec) for weight, each in zip(weights, workloads, strict=True)]
         weights = tuple(count / sum(flows) for count in flows)
     return list(zip(workloads, weights, strict=True))
 
 
-def _mean_wire_bytes(workload: Workload, spec: Spec) -> float:
+def _mean_counted_bytes(workload: Workload, spec: Spec) -> float:
     mss = spec.transport.mss_bytes
-    return wire_bytes(workload.mean_bytes(), workload.mean_segments(mss), spec.framing, mss)
+    return _counted_bytes(spec, workload.mean_bytes(), workload.mean_segments(mss))
 
 
-def _wire_bytes(spec: Spec, sizes: UInt64) -> Floats:
+def _counted_bytes(spec: Spec, size_bytes: float, segments: float) -> float:
+    """The bytes of a flow that a load counts."""
+    if spec.load_by == "payload":
+        return size_bytes
+    return wire_bytes(size_bytes, segments, spec.framing, spec.transport.mss_bytes)
+
+
+def _all_counted_bytes(spec: Spec, sizes: UInt64) -> Floats:
+    if spec.load_by == "payload":
+        return sizes.astype(np.float64)
     mss = spec.transport.mss_bytes
     return sizes + np.ceil(sizes / mss) * wire_bytes(0, 1, spec.framing, mss)
 
@@ -193,7 +202,7 @@ def _queries(spec: Spec, queries: Queries, network: Network, seed: int, end_ns: 
     starts = queries.at_ns
     if queries.load is not None:
         mean_size = (queries.smallest_bytes + queries.largest_bytes) / 2
-        one = wire_bytes(mean_size, mean_size / mss + 0.5, spec.framing, mss)
+        one = _counted_bytes(spec, mean_size, mean_size / mss + 0.5)
         gap = mean_gap_ns(queries.load, one * queries.senders, network)
         # Twice the number expected is enough in all but absurd cases; the rest is cut off.
         drawn = _poisson(seed, "query arrivals", gap, 16 + int(2 * end_ns / gap))

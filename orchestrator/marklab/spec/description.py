@@ -131,8 +131,9 @@ class Spec(Model):
     load: float = Field(default=0.5, gt=0, le=2)
     # The load is a fraction of the rates of the receivers' lines, not of the bottleneck's.
     load_of: Literal["hosts"] | None = None
-    # The load is what an empty line delivers until the last flow begins or `until`, not what is drawn.
-    load_by: Literal["delivered"] | None = None
+    # The load is what an empty line delivers until the last flow begins or `until`, not what is drawn; or it counts the
+    # flows' own bytes, without headers.
+    load_by: Literal["delivered", "payload"] | None = None
     flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
     # Fraction of flows whose hosts negotiate ECN. Default: all flows, if the transport uses ECN.
@@ -236,7 +237,7 @@ class Spec(Model):
 
     @model_validator(mode="after")
     def _delivers(self) -> Spec:
-        if self.load_by is None:
+        if self.load_by != "delivered":
             return self
         if self.transport.is_paced:
             raise BadInput("load_by: delivered counts windows of TCP, and dcqcn sends by rates", "--transport dctcp")
