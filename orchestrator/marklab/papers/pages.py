@@ -277,9 +277,8 @@ def _runs(one: _Experiment) -> Iterator[str]:
         if run is None:
             yield f"{column.head}: not run"
             continue
-        at = f" at commit {run.commit[:10]}" if run.commit else ""
         sized = paper.with_effort(run.effort) if run.flows or run.seeds else paper
-        yield f"{column.head}: {effort(sized)}; {run.date}{at}, {run.cpu_s / 3600:.2f} CPU hours"
+        yield f"{column.head}: {effort(sized)}; {run.date}{_at(run.commit)}, {run.cpu_s / 3600:.2f} CPU hours"
 
 
 def _differences(one: _Experiment) -> Iterator[str]:
@@ -322,9 +321,15 @@ def _numbers(tried: Sequence[Tried]) -> str:
 
 def _size_of_variations(one: _Experiment, kept: RecordedVariations) -> str:
     paper = one.papers.get(Column.READING, one.paper).with_effort(kept.effort)
-    at = f" at commit {kept.commit[:10]}" if kept.commit else ""
     hours = f"{kept.cpu_s / 3600:.2f} CPU hours"
-    return f"Varied one at a time, from the reading: {effort(paper)}; {kept.date}{at}, {hours}."
+    return f"Varied one at a time, from the reading: {effort(paper)}; {kept.date}{_at(kept.commit)}, {hours}."
+
+
+def _at(commit: str | None) -> str:
+    if commit is None:
+        return ""
+    changed = ", with changes" if commit.endswith("-dirty") else ""
+    return f" at commit {commit[:10]}{changed}"
 
 
 def findings_of(name: str, column: Column) -> Sequence[Finding]:

@@ -14,6 +14,9 @@ from marklab.engine import binding as engine
 from marklab.paths import IN_TREE, NOTED_COMMIT, PACKAGE, REPOSITORY
 from marklab.prepare.experiment import Experiment
 
+# What records and their pages write into the tree. No run reads it, so a tree that differs only there is the commit's.
+_FINDINGS = ("experiments/found", "docs/fidelity", "docs/fidelity.md")
+
 
 def versions(experiment: Experiment) -> dict[str, Any]:
     """Versions of the lab, of what it uses, and of the programs."""
@@ -77,7 +80,16 @@ def commit() -> str | None:
     """
     if not (IN_TREE and (REPOSITORY / ".git").exists()):
         return NOTED_COMMIT.read_text(encoding="utf-8").strip() if NOTED_COMMIT.exists() else None
-    command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    checked_out = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{path}" for path in _FINDINGS))
+    if checked_out is None or changed is None:
+        return None
+    return f"{checked_out}-dirty" if changed else checked_out
+
+
+def _git(*words: str) -> str | None:
+    """What git says about the tree; None if it cannot tell."""
+    command = ["git", "-C", str(REPOSITORY), *words]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
