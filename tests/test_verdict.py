@@ -91,6 +91,23 @@ def test_flows_that_the_end_cuts_off_are_missed_in_time() -> None:
     assert "end the run later, after 160 flows or more" in warnings(topology=FORTY, until="5ms")
 
 
+@pytest.mark.parametrize(("last_ns", "empties"), [(999_999, True), (1_000_000, False), (1_000_001, False)])
+def test_a_window_in_which_no_flow_begins_any_more_is_reported(last_ns: int, empties: bool, tmp_path: Path) -> None:
+    flows = tmp_path / "flows.csv"
+    flows.write_text(f"start_ns,src,dst,size_bytes\n0,0,7,100000\n{last_ns},0,7,100000\n")
+    _, _, summary = run(flow_list=str(flows), seeds=1, baseline="none", trace_queue="10us", windows=["10us..1ms"])
+    assert ("empty-window" in {doubt.kind for doubt in summary.main.doubts}) is empties
+
+
+def test_long_flows_and_readers_who_wait_fill_any_window() -> None:
+    added = [{"from": "h0", "to": "h7", "size": "10MB"}]
+    long_flows = {"flows": 0, "added_flows": added, "trace_queue": "100us"}
+    readers = {"flows": 2000, "sessions": {"closed_loop": True, "think": "1s"}, "until": "400ms", "trace_queue": "1ms"}
+    for settings in (long_flows, readers | {"connections": "asked"}):
+        _, _, summary = run(seeds=1, baseline="none", windows=["1ms..399ms"], **settings)
+        assert "empty-window" not in {doubt.kind for doubt in summary.main.doubts}
+
+
 def test_nothing_marked() -> None:
     assert "nothing was marked" in warnings(schemes=["dctcp-red:k=5000"], load=0.1)
 

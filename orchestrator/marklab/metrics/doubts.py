@@ -47,6 +47,7 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     if scheme.program.jit_declined is not None:
         yield doubt("interpreted", why=scheme.program.jit_declined)
     yield from _of_length(experiment, result)
+    yield from _of_windows(experiment, result)
     yield from _of_senders(experiment, result)
     yield from _of_percentiles(result)
     yield from _of_attempts(result)
@@ -110,6 +111,21 @@ def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
     spec = experiment.spec
     if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.offered_load:
         yield doubt("idle", busy=result.utilisation, load=spec.offered_load)
+
+
+def _of_windows(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
+    """Doubt a window of time that lasts longer than flows come. Readers who wait come when the network lets them."""
+    spec = experiment.spec
+    if not spec.flows or (spec.sessions is not None and spec.sessions.closed_loop):
+        return
+    lists = [experiment.flow_lists[seed.seed] for seed in result.seeds]
+    # Where `until` has cut off flows, they come until the end.
+    whole = [flows for flows in lists if spec.flow_list is not None or len(flows) >= spec.flows]
+    last_ns = min((int(flows.start_ns[-1]) for flows in whole), default=None)
+    for window in spec.windows or ():
+        if last_ns is not None and window.end_ns > last_ns:
+            last = format_time(last_ns)
+            yield doubt("empty-window", str(window), window=str(window), last=last, flows=len(whole[0]))
 
 
 def _of_senders(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:

@@ -58,6 +58,10 @@ WORDS = {
         "the bottleneck was busy {busy:.0%} of the time at a load of {load:.0%}: the run is too short to build it up, "
         "or the scheme leaves the line idle"
     ),
+    "empty-window": (
+        "the last of {flows:,} flows begins at {last}, before {window} is over, so the network empties in this window: "
+        "take more --flows or an earlier window"
+    ),
     "few-flows": (
         "{silent:,} of the {senders:,} hosts that may send have none of the {flows:,} flows of seed {seed}, so chance "
         "decides which lines are busy: {remedy}"
