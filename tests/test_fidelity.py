@@ -171,6 +171,7 @@ def finding(value: float, half: float, paper: float = 10.0) -> Finding:
         (finding(50, 5), finding(39.9, 5), Effect.MOVES),
         (finding(12, 5), finding(11, 5), Effect.NOTHING),  # it agreed before
         (finding(50, 5), Finding(finding(0, 0).claim, 12.0), Effect.NOTHING),  # a single seed
+        (finding(50, 5), Finding(finding(0, 0).claim), Effect.UNKNOWN),
     ],
 )
 def test_a_change_explains_a_claim_or_moves_it_or_makes_no_difference(

@@ -301,22 +301,20 @@ def _differences(one: _Experiment) -> Iterator[str]:
 
 def _why(tried: Sequence[Tried]) -> str:
     """What was varied for a claim, by what it did."""
-    parts = {effect: [each for each in tried if each.effect is effect] for effect in Effect}
-    as_it_is = f"{brief_text(tried[0].as_it_is)} without"
-    said = []
-    if parts[Effect.EXPLAINS]:
-        said.append(f"agrees with {_numbers(parts[Effect.EXPLAINS])}; {as_it_is}")
-    if parts[Effect.MOVES]:
-        head = "moved by" if said else "unexplained; moved by"
-        said.append(f"{head} {_numbers(parts[Effect.MOVES])}" + ("" if said else f"; {as_it_is}"))
-    if parts[Effect.NOTHING]:
-        head = "no difference within the noise" if said else f"unexplained ({as_it_is}); no difference within the noise"
-        said.append(f"{head}: {', '.join(each.says for each in parts[Effect.NOTHING])}")
-    return ". ".join(part[0].upper() + part[1:] for part in said) + "."
+    by_effect = {effect: [each for each in tried if each.effect is effect] for effect in Effect}
+    explains, moves = by_effect[Effect.EXPLAINS], by_effect[Effect.MOVES]
+    said = [f"explained by {_numbers(explains)}" if explains else "unexplained"]
+    said[0] += f"; as it is {brief_text(tried[0].as_it_is)}"
+    if moves:
+        said.append(f"{'Also moved' if explains else 'Moved, but not enough,'} by {_numbers(moves)}")
+    for effect, words in ((Effect.NOTHING, "Not moved by"), (Effect.UNKNOWN, "No number with")):
+        if by_effect[effect]:
+            said.append(f"{words} {', '.join(f'*{each.says}*' for each in by_effect[effect])}")
+    return ". ".join(said) + "."
 
 
 def _numbers(tried: Sequence[Tried]) -> str:
-    return ", ".join(f"{each.says} ({brief_text(each.finding)})" for each in tried)
+    return ", ".join(f"*{each.says}* ({brief_text(each.finding)})" for each in tried)
 
 
 def _size_of_variations(one: _Experiment, kept: RecordedVariations) -> str:

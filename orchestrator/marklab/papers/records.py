@@ -184,10 +184,10 @@ def recorded_variations(name: str) -> dict[str, list[Tried]]:
     for change in kept.varied:
         if now.get(change.says) != change.settings:
             continue
-        for each in change.claims:
-            if each.says in as_it_is:
-                found = Tried(change.says, _finding(claims[each.says], each), as_it_is[each.says])
-                tried.setdefault(each.says, []).append(found)
+        numbers = {each.says: each for each in change.claims}
+        for says, finding in as_it_is.items():
+            found = Tried(change.says, _finding(claims[says], numbers.get(says)), finding)
+            tried.setdefault(says, []).append(found)
     return tried
 
 

@@ -25,9 +25,10 @@ from marklab.papers.verdicts import Verdict
 class Effect(StrEnum):
     """What a change did to a claim's number."""
 
-    EXPLAINS = "agrees"
+    EXPLAINS = "explains it"
     MOVES = "moves it"
     NOTHING = "no difference"
+    UNKNOWN = "no number"  # as of a flow that never gets to its share
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Tried:
     @property
     def effect(self) -> Effect:
         """A number that lies within the noise of the other has not moved."""
+        if self.finding.value is None:
+            return Effect.UNKNOWN
         if self.finding.verdict() is Verdict.AGREES and self.as_it_is.verdict() is not Verdict.AGREES:
             return Effect.EXPLAINS
         one, other = self.finding.interval, self.as_it_is.interval
