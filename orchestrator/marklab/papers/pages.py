@@ -306,7 +306,7 @@ def _why(tried: Sequence[Tried]) -> str:
     said = [f"explained by {_numbers(explains)}" if explains else "unexplained"]
     said[0] += f"; as it is {brief_text(tried[0].as_it_is)}"
     if moves:
-        said.append(f"{'Also moved' if explains else 'Moved, but not enough,'} by {_numbers(moves)}")
+        said.append(f"{'Also moved' if explains else 'Moved, without agreeing,'} by {_numbers(moves)}")
     for effect, words in ((Effect.NOTHING, "Not moved by"), (Effect.UNKNOWN, "No number with")):
         if by_effect[effect]:
             said.append(f"{words} {', '.join(f'*{each.says}*' for each in by_effect[effect])}")
