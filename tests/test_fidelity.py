@@ -222,6 +222,16 @@ def test_a_run_finds_what_is_recorded(kept: Path, tmp_path: Path, cli: Cli) -> N
         assert after[part] == before[part]
 
 
+def test_a_record_has_the_warnings_of_its_run(kept: Path, tmp_path: Path, cli: Cli) -> None:
+    """Of few flows, whose 99th percentile is the largest."""
+    name, out = "ecnplus-queue", ("--no-report", "--out", str(tmp_path))
+    assert cli("reproduce", name, "--record", "--flows", "3000", "--seeds", "2", *out).code == 0
+    run = json.loads((kept / f"{name}.json").read_text())["runs"]["printed"]
+    (empty,) = (text for text in run["warnings"] if "the network empties in this window" in text)
+    assert empty.endswith("(1 of 1 results)")
+    assert f"- as printed, a warning: {empty}" in all_pages.pages()[all_pages.PAGES / "ecn-plus.md"]
+
+
 def test_a_record_is_of_one_column(kept: Path) -> None:
     paper = load_experiment(FAIR)
     read = paper.model_copy(update={"column": Column.READING})

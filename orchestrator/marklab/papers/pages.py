@@ -279,6 +279,7 @@ def _runs(one: _Experiment) -> Iterator[str]:
             continue
         sized = paper.with_effort(run.effort) if run.flows or run.seeds else paper
         yield f"{column.head}: {effort(sized)}; {run.date}{_at(run.commit)}, {run.cpu_s / 3600:.2f} CPU hours"
+        yield from (f"{column.head}, a warning: {warning}" for warning in run.warnings)
 
 
 def _differences(one: _Experiment) -> Iterator[str]:

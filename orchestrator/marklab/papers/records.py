@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from marklab.papers.reproduction import Reproduction
 from marklab.papers.variations import Tried, digests_of_variations, varied_experiment
 from marklab.paths import EXPERIMENTS
 from marklab.prepare.versions import commit
+from marklab.results.doubts import Doubt
 from marklab.results.folders import write_json
 
 FOUND = EXPERIMENTS / "found"
@@ -54,6 +55,8 @@ class RecordedRun(Model):
     plan: str
     fingerprint: dict[Label, str]
     claims: tuple[Found, ...]
+    # Reasons to doubt its numbers, each kind once.
+    warnings: tuple[str, ...] = ()
 
     @property
     def effort(self) -> Effort:
@@ -146,6 +149,7 @@ def keep_record(done: Reproduction, size: Effort) -> Path:
         plan=plan_digest(done.paper),
         fingerprint=fingerprint(done.paper),
         claims=_all_found(done),
+        warnings=tuple(_warnings(done)),
     )
     before = read_record(done.name)
     return _write(done.name, before.model_copy(update={"runs": {**before.runs, done.paper.column: run}}))
@@ -195,6 +199,17 @@ def _write(name: str, record: Record) -> Path:
     FOUND.mkdir(exist_ok=True)
     write_json(_path(name), record.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
     return _path(name)
+
+
+def _warnings(done: Reproduction) -> Iterator[str]:
+    """Each kind of doubt once, as the first result has it, with the number of results that have this kind."""
+    results = [result for summary in done.summaries if summary for result in summary.schemes.values()]
+    kinds: dict[str, list[Doubt]] = {}
+    for result in results:
+        for doubt in {doubt.kind: doubt for doubt in reversed(result.doubts)}.values():
+            kinds.setdefault(doubt.kind, []).append(doubt)
+    for doubts in kinds.values():
+        yield f"{doubts[0]} ({len(doubts)} of {len(results)} results)"
 
 
 def _all_found(done: Reproduction) -> tuple[Found, ...]:
