@@ -8,7 +8,7 @@ recordings.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -133,6 +133,10 @@ class PaperExperiment(Model):
         # A size that is asked for is that of all points.
         sizes = tuple(size for size in self.sizes if effort.flows is None and effort.seeds is None)
         return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid, "sizes": sizes})
+
+    def with_seeds(self, sizes: Sequence[Size]) -> PaperExperiment:
+        """The same with these sizes in addition."""
+        return self.model_copy(update={"sizes": (*self.sizes, *sizes)})
 
     def narrowed(self, at: Mapping[str, Collection[str]]) -> PaperExperiment:
         """The same with only these values of its grid. Settings that are not named keep all their values.

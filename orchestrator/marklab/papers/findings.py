@@ -89,12 +89,17 @@ def examine(paper: PaperExperiment, summaries: Sequence[Summary | None]) -> list
     ]
 
 
-def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]], same: bool) -> Finding:
-    found = [
+def by_point(claim: Claim, points: Sequence[tuple[Settings, Summary]], *, same: bool = False) -> list[Finding]:
+    """The finding of each point that a claim is about. `same`: every seed gives the same."""
+    return [
         finding
         for point, summary in points
         if claim.is_about(point) and (finding := _at(claim, point, summary, _over(claim, point, points), same))
     ]
+
+
+def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]], same: bool) -> Finding:
+    found = by_point(claim, points, same=same)
     if not found:
         return Finding(claim)
     if claim.take == "only":

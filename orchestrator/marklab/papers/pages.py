@@ -277,8 +277,8 @@ def _runs(one: _Experiment) -> Iterator[str]:
         if run is None:
             yield f"{column.head}: not run"
             continue
-        sized = paper.with_effort(run.effort) if run.flows or run.seeds else paper
-        yield f"{column.head}: {effort(sized)}; {run.date}{_at(run.commit)}, {run.cpu_s / 3600:.2f} CPU hours"
+        hours = f"{run.cpu_s / 3600:.2f} CPU hours"
+        yield f"{column.head}: {effort(run.sized(paper))}; {run.date}{_at(run.commit)}, {hours}"
         yield from (f"{column.head}, a warning: {warning}" for warning in run.warnings)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from marklab.errors import BadInput
 from marklab.model import Model, lines_of, validate
 from marklab.papers.claims import Claim, Label, Settings
-from marklab.papers.experiment import Column, Effort, PaperExperiment, known_experiments, runs_of
+from marklab.papers.experiment import Column, Effort, PaperExperiment, Size, known_experiments, runs_of
 from marklab.papers.findings import Finding
 from marklab.papers.fingerprint import fingerprint
 from marklab.papers.reproduction import Reproduction
@@ -45,10 +45,14 @@ class Found(Model):
 
 
 class RecordedRun(Model):
-    """The results of one run, and what made them. `flows` and `seeds` are None where the experiment's own were run."""
+    """The results of one run, and what made them. `flows` and `seeds` are None where the experiment's own were run.
+
+    `decide` has the points with more seeds, for claims that were undetermined.
+    """
 
     flows: int | None = None
     seeds: int | None = None
+    decide: tuple[Size, ...] = ()
     date: str
     commit: str | None = None
     cpu_s: float
@@ -62,6 +66,11 @@ class RecordedRun(Model):
     def effort(self) -> Effort:
         """The size of the run."""
         return Effort(flows=self.flows, seeds=self.seeds)
+
+    def sized(self, paper: PaperExperiment) -> PaperExperiment:
+        """The experiment in the size that was run."""
+        sized = paper.with_effort(self.effort) if self.flows or self.seeds else paper
+        return sized.with_seeds(self.decide)
 
 
 class RecordedVariation(Model):
@@ -138,11 +147,12 @@ def _finding(claim: Claim, each: Found | None) -> Finding:
     return Finding(claim, each.lab, each.ci95, each.point, each.means, each.seeds, below)
 
 
-def keep_record(done: Reproduction, size: Effort) -> Path:
+def keep_record(done: Reproduction, size: Effort, decide: tuple[Size, ...] = ()) -> Path:
     """Record the findings of a run in place of those of its column."""
     run = RecordedRun(
         flows=size.flows,
         seeds=size.seeds,
+        decide=decide,
         date=datetime.now(UTC).date().isoformat(),
         commit=commit(),
         cpu_s=_rounded(done.cpu_s),
@@ -220,7 +230,7 @@ def staleness(paper: PaperExperiment, run: RecordedRun | None) -> str | None:
     """Why a record is out of date: it is missing, the experiment has changed, or the lab computes otherwise."""
     if run is None:
         return "nothing is recorded"
-    if run.plan != plan_digest(paper.with_effort(run.effort)):
+    if run.plan != plan_digest(run.sized(paper)):
         return "the experiment has changed"
     now = fingerprint(paper)
     other = [label for label in now if now[label] != run.fingerprint.get(label)]

@@ -48,20 +48,29 @@ class Reproduction:
 
 
 def reproduce_one(
-    name: str, paper: PaperExperiment, out: Path, prefix: str, jobs: int, scheduler: str | None = None
+    name: str,
+    paper: PaperExperiment,
+    out: Path,
+    prefix: str,
+    jobs: int,
+    scheduler: str | None = None,
+    known: Path | None = None,
 ) -> Reproduction:
     """Run an experiment, `jobs` cells at a time, into a folder of `out` whose name begins with `prefix`.
 
-    As in a sweep, finished cells in that folder are not run again, and a cell that fails does not end the others.
+    As in a sweep, finished cells in that folder are not run again, nor those of `known`, the folder of another size.
+    A cell that fails does not end the others.
     """
     # Dask loads slowly, so a list of the experiments does not import it.
     from marklab.sweeps.cluster import Workers  # noqa: PLC0415
-    from marklab.sweeps.dataset import Job, write_whole  # noqa: PLC0415
+    from marklab.sweeps.dataset import Job, take_cells, write_whole  # noqa: PLC0415
     from marklab.sweeps.execute import execute  # noqa: PLC0415
     from marklab.sweeps.plan import plan_of  # noqa: PLC0415
 
     plan = plan_of(runs_of(paper))
     folder = out / f"{prefix}-{plan.digest()[:8]}"
+    if known is not None and not folder.exists():
+        take_cells(known, folder)
     with cells_bar(prefix) as on_cells:
         job = Job(plan, folder, paper.to_yaml(), "reproduction", paper.title, keep_flows=False)
         progress = execute(job, Workers(jobs, scheduler), on_cells)

@@ -138,7 +138,7 @@ def effort(paper: PaperExperiment) -> str:
     flows, seeds = paper.setup.get("flows"), paper.setup.get("seeds")
     said = [
         *(["Long flows only"] if flows == 0 else [f"{flows:,} flows"] if flows is not None else []),
-        *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds is not None else []),
+        *([_seeds(seeds, max((size.seeds or 0 for size in paper.sizes), default=0))] if seeds is not None else []),
     ]
     topology = paper.setup.get("topology")
     if isinstance(topology, str):
@@ -148,6 +148,12 @@ def effort(paper: PaperExperiment) -> str:
         said.append(f"topology {topology.get('builder', 'of its own')}")
     loads = paper.grid.get("load", ())
     return ", ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
+
+
+def _seeds(seeds: int, most: int) -> str:
+    """Seeds of all points; `most` is the largest number of a point with a size of its own."""
+    said = f"{seeds} seed{'s' if seeds > 1 else ''}"
+    return f"{said}, up to {most} where a claim needs them" if most > seeds else said
 
 
 def tally(findings: Sequence[Finding], scale: float = 1.0) -> tuple[int, ...]:

@@ -89,6 +89,12 @@ class Dataset:
                 path.unlink()
 
 
+def take_cells(known: Path, folder: Path) -> None:
+    """Give a new folder the finished cells of another plan. Those that are not its own go when its cells are joined."""
+    for path in cell_files(known):
+        write_whole(folder / CELLS / f"{known.name}-{path.name}", path.read_bytes())
+
+
 @contextmanager
 def written(job: Job) -> Iterator[Dataset]:
     """Open a folder for writing, either a new one or the folder of an interrupted sweep.

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from marklab.errors import BadInput, Interrupted, MarklabError, RunFailed
 from marklab.execution.cells import default_workers
+from marklab.papers.deciding import sizes_to_decide
 from marklab.papers.experiment import Column, Effort, PaperExperiment, load_experiment
 from marklab.papers.findings import Finding
 from marklab.papers.papers import ALL, columns_of, experiments_called, papers
@@ -44,6 +45,7 @@ class _How:
     report: bool
     jobs: int
     scheduler: str | None
+    decide: int | None
 
     def sized(self, paper: PaperExperiment) -> PaperExperiment:
         """An experiment of the wanted size."""
@@ -55,24 +57,29 @@ class _How:
 
     def run(self, name: str, column: Column, paper: PaperExperiment) -> Reproduction:
         """Run an experiment in one column, and keep what was asked for."""
-        prefix = column.prefix(name)
-        done = reproduce_one(
-            name,
-            self.sized(paper),
-            self.out,
-            f"{prefix}-quick" if self.quick else prefix,
-            self.jobs,
-            self.scheduler,
-        )
+        done = self._run(name, column, self.sized(paper))
+        more = sizes_to_decide(done, self.decide) if self.decide is not None else ()
+        if more:
+            done = self._run(name, column, done.paper.with_seeds(more), done.folder)
         if self.report:
             write_report(open_collection(done.folder), done.folder / REPORT)
         # A run with failed cells is not a record of the experiment.
         if self.record and not done.failed:
-            keep_record(done, self.size)
+            keep_record(done, self.size, more)
         return done
+
+    def _run(self, name: str, column: Column, paper: PaperExperiment, known: Path | None = None) -> Reproduction:
+        prefix = f"{column.prefix(name)}-quick" if self.quick else column.prefix(name)
+        return reproduce_one(name, paper, self.out, prefix, self.jobs, self.scheduler, known)
 
 
 _COLUMN = typer.Option(help="Only as printed, or only with the paper's one reading. Default: both.")
+_DECIDE = typer.Option(
+    min=2,
+    metavar="SEEDS",
+    help="Then run more seeds for claims that are undetermined: as many as each needs, but none that needs more than "
+    "this.",
+)
 _RECORD = typer.Option(
     "--record",
     help="Store the findings in experiments/found, for docs/fidelity.md; of several experiments, only where what is "
@@ -97,6 +104,7 @@ def reproduce(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Vary a setting of the experiment's setup; repeatable."),
     ] = None,
+    decide: Annotated[int | None, _DECIDE] = None,
     column: Annotated[Column | None, _COLUMN] = None,
     record: Annotated[bool, _RECORD] = False,
     stale: Annotated[bool, typer.Option("--stale", help="Run nothing: list the records that are out of date.")] = False,
@@ -128,7 +136,7 @@ def reproduce(
         raise BadInput("a record has all of an experiment, as it is", "leave out --quick, --at and --set, or --record")
     how = _How(
         quick, Effort(flows=flows, seeds=seeds), _points(at or []), settings or [], columns, record, out, not no_report,
-        jobs or default_workers(), scheduler,
+        jobs or default_workers(), scheduler, decide,
     )  # fmt: skip
     if len(names) == 1:
         _run_one(names[0], how, as_json, console)
