@@ -26,7 +26,7 @@ from marklab.papers.records import (
     recorded_findings,
     recorded_variations,
 )
-from marklab.papers.table import brief_text, claims_table, effort, lab_text, paper_text, tally
+from marklab.papers.table import brief_text, claims_table, effort, tally
 from marklab.papers.variations import Effect, Tried
 from marklab.papers.verdicts import Verdict
 from marklab.paths import REPOSITORY
@@ -334,9 +334,3 @@ def _at(commit: str | None) -> str:
 def findings_of(name: str, column: Column) -> Sequence[Finding]:
     """The recorded findings that count for a column of an experiment."""
     return _read(name).in_column(column)
-
-
-def excerpt(name: str, says: str, column: Column) -> tuple[str, str, str]:
-    """Paper, lab and verdict of a recorded claim, as the pages write them."""
-    found = next(each for each in findings_of(name, column) if each.claim.says == says)
-    return paper_text(found.claim), lab_text(found), str(found.verdict())

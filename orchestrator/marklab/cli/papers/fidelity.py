@@ -8,13 +8,14 @@ from rich.console import Console
 from marklab.errors import RunFailed
 from marklab.papers.chart import draw_chart
 from marklab.papers.pages import OVERVIEW, PAGES, charts, pages
+from marklab.papers.readme import README, readme
 from marklab.paths import require_tree
 
 
 def fidelity() -> None:
-    """Write docs/fidelity.md and docs/fidelity/ from the findings of `reproduce --record` and the texts beside them."""
+    """Write docs/fidelity.md, docs/fidelity/ and the README's table of claims from what `reproduce --record` found."""
     require_tree("the pages that `fidelity` writes")
-    for path, text in pages().items():
+    for path, text in {**pages(), README: readme()}.items():
         try:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -22,4 +23,4 @@ def fidelity() -> None:
             raise RunFailed(f"cannot write {path}: {error.strerror}") from error
     for path, rows in charts().items():
         draw_chart(rows, path)
-    Console(highlight=False).print(f"[dim]{OVERVIEW}, {PAGES}/[/dim]", soft_wrap=True)
+    Console(highlight=False).print(f"[dim]{OVERVIEW}, {PAGES}/, {README}[/dim]", soft_wrap=True)
