@@ -279,12 +279,65 @@ def test_a_claim_may_compare_points() -> None:
     [
         ({"over": None}, "`over_at` is about `over`"),
         ({"over_at": {"load": 0.1, "queue": 5}}, "`over_at` changes `queue`"),
+        ({"over_at": {}, "over": None, "minus": {"load": 0.1}}, "`minus` is about `over`"),
+        ({"minus": {"queue": 5}}, "`minus` changes `queue`"),
     ],
 )
 def test_points_that_cannot_be_compared_are_refused(change: dict[str, object], says: str) -> None:
     claim = {key: value for key, value in (ELSEWHERE["claims"][0] | change).items() if value is not None}  # type: ignore[index, operator]
     with pytest.raises(BadInput, match=says):
         validate(PaperExperiment, ELSEWHERE | {"claims": [claim]}, "")
+
+
+def test_a_claim_may_subtract_another_change() -> None:
+    """-25 % at 90 % load and -10 % at 10 %: the first is 15 points below the second, by seeds that both have."""
+    plain = {
+        **WHERE,
+        "says": "more",
+        "metric": "short.mean",
+        "of": "tcn",
+        "over": "red",
+        "at": {"load": 0.9},
+        "minus": {"load": 0.1},
+    }
+    paper = validate(PaperExperiment, PAPER | {"claims": [plain | {"paper": "lower"}]}, "")
+    assert [at["load"] for at in paper.points()] == [0.1, 0.9]
+    low, high = point((90, 90, 90), (100, 100, 100)), point((70, 75, 80, 1), (100, 100, 100, 100))
+    (finding,) = examine(paper, [low, high])
+    half = 4.302653 * 5 / 3**0.5
+    assert finding.value == pytest.approx(-15)
+    assert finding.interval == pytest.approx((-15 - half, -15 + half))
+    assert (finding.means, finding.seeds) == (pytest.approx((-25, -10)), 3)
+    assert finding.verdict() is Verdict.AGREES
+    assert cells(finding)[:3] == ("more", "lower", f"-15.0 ±{half:.1f} points\n-25.0 % and -10.0 %")
+    (finding,) = examine(paper, [None, high])
+    assert finding.value is None
+
+
+def test_the_subtracted_change_has_its_own_point_of_over() -> None:
+    at, controls = {"load": 0.9, "transport.control": "ear"}, ["dctcp", "ear"]
+    claim = {
+        **WHERE,
+        "says": "more",
+        "metric": "short.mean",
+        "of": "tcn",
+        "over": "red",
+        "at": at,
+        "over_at": {"transport.control": "dctcp"},
+        "minus": {"load": 0.1},
+        "paper": "lower",
+    }
+    grid = {"load": [0.1, 0.9], "transport.control": controls}
+    paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": [claim]}, "")
+    assert [(p["load"], p["transport.control"], paper.schemes_at(p)) for p in paper.points()] == [
+        (0.1, "dctcp", ["red"]),
+        (0.1, "ear", ["tcn"]),
+        (0.9, "dctcp", ["red"]),
+        (0.9, "ear", ["tcn"]),
+    ]
+    red, tcn = summary(100, 100, label="red"), summary(80, 80)
+    (finding,) = examine(paper, [red, tcn, red, summary(50, 50)])
+    assert finding.value == pytest.approx(-30)
 
 
 def test_the_interval_of_an_extreme_is_that_of_all_points_that_may_be_it() -> None:

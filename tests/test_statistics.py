@@ -4,7 +4,15 @@ import math
 import numpy as np
 import pytest
 
-from marklab.statistics.samples import mean_interval, nearest_rank, rank, ratio, ratio_interval, t95
+from marklab.statistics.samples import (
+    mean_interval,
+    nearest_rank,
+    rank,
+    ratio,
+    ratio_difference_interval,
+    ratio_interval,
+    t95,
+)
 
 
 def student_tail(t: float, freedom: int) -> float:
@@ -43,7 +51,7 @@ def test_ratios_of_pairs_have_no_noise_if_they_are_equal() -> None:
     assert ratio([1.0], [0.0]) is None
 
 
-@pytest.mark.parametrize("interval", ["ratio", "mean"])
+@pytest.mark.parametrize("interval", ["ratio", "mean", "difference"])
 def test_intervals_hold_the_truth_nineteen_times_of_twenty(interval: str) -> None:
     random = np.random.default_rng(1)
     trials, held = 4000, 0
@@ -53,6 +61,7 @@ def test_intervals_hold_the_truth_nineteen_times_of_twenty(interval: str) -> Non
         found, truth = {
             "ratio": (ratio_interval(over, under), 1.2),
             "mean": (mean_interval(under), 100),
+            "difference": (ratio_difference_interval((over, under), (1.5 * common, under)), -0.3),
         }[interval]
         assert found is not None
         held += found[0] <= truth <= found[1]

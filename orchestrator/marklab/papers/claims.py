@@ -52,6 +52,8 @@ class Claim(Model):
     With `over` the number is the change of the metric in percent, otherwise the metric itself. `at` selects points of
     the grid. `over_at` selects the point of `over` if it differs: `at: {transport.control: ear}, over_at:
     {transport.control: dctcp}` is a change from DCTCP to EAR. `over_metric` is the metric of `over` if it differs.
+    `minus` selects the point of another change, which is subtracted from the claim's: `at: {load: 0.9}, minus: {load:
+    0.5}` is how many points the change at 90 % is above that at 50 %.
     `take` says which of several points counts; `farthest` is the largest change of either sign. With `bound` the paper
     says that the number is at least or at most this, or that the change is `within` it, up or down. `higher` and
     `lower` are changes without a number.
@@ -68,6 +70,7 @@ class Claim(Model):
     at: Settings = Field(default_factory=dict)
     over_at: Settings = Field(default_factory=dict)
     over_metric: str | None = None
+    minus: Settings = Field(default_factory=dict)
     take: Take = "only"
     paper: float | Literal["higher", "lower"]
     bound: Literal["within", "at least", "at most"] | None = None
@@ -96,26 +99,31 @@ class Claim(Model):
         return self
 
     @model_validator(mode="after")
-    def _over_elsewhere(self) -> Claim:
-        if self.over_at and self.over is None:
-            raise BadInput(f"`{self.says}`: `over_at` is about `over`", "state `over`")
-        loose = sorted(self.over_at.keys() - self.at.keys())
-        if loose:
-            raise BadInput(f"`{self.says}`: `over_at` changes `{loose[0]}`", "set it in `at` as well")
+    def _elsewhere(self) -> Claim:
+        for name, elsewhere in (("over_at", self.over_at), ("minus", self.minus)):
+            if elsewhere and self.over is None:
+                raise BadInput(f"`{self.says}`: `{name}` is about `over`", "state `over`")
+            loose = sorted(elsewhere.keys() - self.at.keys())
+            if loose:
+                raise BadInput(f"`{self.says}`: `{name}` changes `{loose[0]}`", "set it in `at` as well")
         return self
 
     def is_about(self, point: Settings) -> bool:
         """Whether the claim is about a point of the grid."""
         return _holds(self.at, point)
 
-    def is_over(self, point: Settings) -> bool:
-        """Whether `over` is measured at a point of the grid."""
-        return self.over is not None and _holds(self.at | self.over_at, point)
+    def changes(self, point: Settings) -> list[tuple[Settings, Settings]]:
+        """Where `of` and `over` of a claim about a point are measured, and then those of the subtracted change."""
+        at = [point, *([point | self.minus] if self.minus else [])]
+        return [(each, each | self.over_at) for each in at]
 
     def needs(self, point: Settings) -> list[Label]:
         """The schemes that must be run at a point."""
-        of, over = (self.of if self.is_about(point) else None), (self.over if self.is_over(point) else None)
-        return [label for label in (of, over) if label is not None]
+        of, over = zip(*self.changes(self.at), strict=True)
+        needed = [self.of] if any(_holds(at, point) for at in of) else []
+        if self.over is not None and any(_holds(at, point) for at in over):
+            needed.append(self.over)
+        return needed
 
     @property
     def rows(self) -> list[Claim]:
@@ -126,7 +134,9 @@ class Claim(Model):
     @property
     def unit(self) -> str:
         """Unit of the claim's number."""
-        return "%" if self.over is not None else find_metric(self.metric).unit
+        if self.over is None:
+            return find_metric(self.metric).unit
+        return "points" if self.minus else "%"
 
 
 class NotRun(Model):

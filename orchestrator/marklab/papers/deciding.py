@@ -45,4 +45,4 @@ def _that_matter(claim: Claim, found: Sequence[Finding]) -> list[Settings]:
         case _:
             matter = [True for _ in found]
     own = [finding.point or {} for finding, matters in zip(found, matter, strict=True) if matters]
-    return [*own, *(point | claim.over_at for point in own if claim.over_at)]
+    return [each for point in own for change in claim.changes(point) for each in change]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from marklab.errors import BadInput
 from marklab.papers.claims import Claim, Settings
@@ -13,7 +13,15 @@ from marklab.papers.experiment import PaperExperiment
 from marklab.papers.verdicts import Verdict, judge, seeds_needed
 from marklab.results.metric import find_metric
 from marklab.results.summary import Summary
-from marklab.statistics.samples import Interval, mean, mean_interval, ratio, ratio_interval
+from marklab.statistics.samples import (
+    Interval,
+    Pairs,
+    mean,
+    mean_interval,
+    ratio,
+    ratio_difference_interval,
+    ratio_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -91,11 +99,8 @@ def examine(paper: PaperExperiment, summaries: Sequence[Summary | None]) -> list
 
 def by_point(claim: Claim, points: Sequence[tuple[Settings, Summary]], *, same: bool = False) -> list[Finding]:
     """The finding of each point that a claim is about. `same`: every seed gives the same."""
-    return [
-        finding
-        for point, summary in points
-        if claim.is_about(point) and (finding := _at(claim, point, summary, _over(claim, point, points), same))
-    ]
+    found = (_at(claim, point, points, same) for point, _ in points if claim.is_about(point))
+    return [finding for finding in found if finding is not None]
 
 
 def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]], same: bool) -> Finding:
@@ -129,38 +134,62 @@ def _taken(claim: Claim, found: Sequence[Finding]) -> Finding:
     return replace(found[place], interval=(ends[0](lows), ends[1](highs)))
 
 
-def _over(claim: Claim, point: Settings, points: Sequence[tuple[Settings, Summary]]) -> Summary | None:
-    """The run that a point is compared with, usually its own."""
-    wanted = point | claim.over_at
-    return next((summary for at, summary in points if at == wanted), None)
-
-
-def _at(claim: Claim, point: Settings, summary: Summary, under: Summary | None, same: bool) -> Finding | None:
-    of = _by_seed(claim.metric, claim.of, summary)
-    if claim.over is None:
-        over = dict.fromkeys(of, 1.0)
-    else:
-        over = _by_seed(claim.over_metric or claim.metric, claim.over, under) if under is not None else {}
-    pairs = [(value, over[seed]) for seed, value in of.items() if seed in over]
-    if not pairs:
+def _at(claim: Claim, point: Settings, points: Sequence[tuple[Settings, Summary]], same: bool) -> Finding | None:
+    """The finding of one point, from the seeds that finished wherever it is measured; None without any."""
+    measured = []
+    for of, over in claim.changes(point):
+        measured.append(_by_seed(claim.metric, claim.of, _summary(of, points)))
+        if claim.over is not None:
+            measured.append(_by_seed(claim.over_metric or claim.metric, claim.over, _summary(over, points)))
+    seeds = [seed for seed in measured[0] if all(seed in values for values in measured)]
+    if not seeds:
         return None
-    above, below = [a for a, _ in pairs], [b for _, b in pairs]
+    values = [[each[seed] for seed in seeds] for each in measured]
     if claim.over is None:
-        value = mean(above)
-        interval = (value, value) if same else mean_interval(above)
-        return Finding(claim, value, interval, point, (value,), len(pairs))
-    found, interval = ratio(above, below), (1.0, 1.0) if same else ratio_interval(above, below)
+        value = mean(values[0])
+        number = _Number(value, mean_interval(values[0]), (value,))
+    else:
+        found = _change((values[0], values[1]), (values[2], values[3]) if claim.minus else None)
+        if found is None:
+            return None
+        number = found
+    interval = (number.value, number.value) if same else number.interval
+    return Finding(claim, number.value, interval, point, number.means, len(seeds))
+
+
+class _Number(NamedTuple):
+    """A number of the lab, its interval, and what it comes from."""
+
+    value: float
+    interval: Interval | None
+    means: tuple[float, ...]
+
+
+def _change(pairs: Pairs, less: Pairs | None) -> _Number | None:
+    """A change in percent from its means, or less another one, from both changes; None if one is from 0."""
+    found = ratio(*pairs)
     if found is None:
         return None
-    value = 100 * (found - 1)
-    percent = (value, value) if same else (100 * (interval[0] - 1), 100 * (interval[1] - 1)) if interval else None
-    return Finding(claim, value, percent, point, (mean(above), mean(below)), len(pairs))
+    change = 100 * (found - 1)
+    if less is None:
+        ends = ratio_interval(*pairs)
+        percent = (100 * (ends[0] - 1), 100 * (ends[1] - 1)) if ends else None
+        return _Number(change, percent, (mean(pairs[0]), mean(pairs[1])))
+    other = ratio(*less)
+    if other is None:
+        return None
+    subtracted, ends = 100 * (other - 1), ratio_difference_interval(pairs, less)
+    return _Number(change - subtracted, (100 * ends[0], 100 * ends[1]) if ends else None, (change, subtracted))
 
 
-def _by_seed(name: str, scheme: str, summary: Summary) -> dict[int, float]:
+def _summary(point: Settings, points: Sequence[tuple[Settings, Summary]]) -> Summary | None:
+    return next((summary for at, summary in points if at == point), None)
+
+
+def _by_seed(name: str, scheme: str, summary: Summary | None) -> dict[int, float]:
     """The metric of a scheme by seed, for the seeds that finished and have it."""
     metric = find_metric(name)
-    seeds = summary.schemes[scheme].seeds if scheme in summary.schemes else ()
+    seeds = summary.schemes[scheme].seeds if summary is not None and scheme in summary.schemes else ()
     values = {seed.seed: metric.of(seed) for seed in seeds}
     return {seed: value for seed, value in values.items() if value is not None}
 

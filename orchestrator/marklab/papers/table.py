@@ -94,7 +94,7 @@ def lab_text(finding: Finding) -> str:
         return "not run"
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" and where else ""
-    means = _means(claim, finding.means) if claim.over else ""
+    means = _changes(finding) if claim.minus else _means(claim, finding.means) if claim.over else ""
     return brief_text(finding) + means + at
 
 
@@ -117,7 +117,7 @@ def difference_text(finding: Finding) -> str:
         return ""
     if claim.bound is not None and not difference:
         return "within"
-    points = " points" if claim.unit == "%" or _is_fraction(claim) else _unit(claim.unit)
+    points = " points" if claim.over is not None or _is_fraction(claim) else _unit(claim.unit)
     digits = max(1, _digits(claim)) if claim.over is None else 1
     return f"{_shown(claim) * difference:+,.{digits}f}{points}"
 
@@ -203,7 +203,7 @@ def _stated(claim: Claim) -> str:
 
 def _number(claim: Claim, value: float, half: str = "") -> str:
     if claim.over is not None:
-        return f"{value:+,.1f}{half} %"
+        return f"{value:+,.1f}{half} {claim.unit}"
     if _is_fraction(claim):
         return f"{_shown(claim) * value:,.{_digits(claim)}f}{half} %"
     return f"{value:,.{_digits(claim)}f}{half}{_unit(claim.unit)}"
@@ -226,6 +226,11 @@ def _digits(claim: Claim) -> int:
     if isinstance(claim.paper, str) or claim.paper.is_integer():
         return 0
     return 3 if abs(claim.paper) < 1 else 1
+
+
+def _changes(finding: Finding) -> str:
+    """The two changes behind a difference, on a line of their own."""
+    return f"\n{' and '.join(f'{change:+,.1f} %' for change in finding.means)}" if finding.means else ""
 
 
 def _means(claim: Claim, means: Sequence[float]) -> str:

@@ -79,7 +79,7 @@ def _tolerance(claim: Claim, number: float) -> float:
     if claim.over is None and find_metric(claim.metric).in_percent:
         # A fraction of 1, which is shown in percent.
         return _of_percent(claim, 100 * number) / 100
-    return _of_percent(claim, number) if claim.unit == "%" else NEAR_RATIO * abs(number)
+    return _of_percent(claim, number) if claim.over is not None or claim.unit == "%" else NEAR_RATIO * abs(number)
 
 
 def _of_percent(claim: Claim, number: float) -> float:

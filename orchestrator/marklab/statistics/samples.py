@@ -63,8 +63,32 @@ def ratio_interval(over: Sequence[float], under: Sequence[float]) -> Interval | 
     middle = ratio(over, under)
     if middle is None or len(over) < 2:
         return None
-    rest = [a - middle * b for a, b in zip(over, under, strict=True)]
-    half = t95(len(over) - 1) * _deviation(rest) / math.sqrt(len(over)) / abs(mean(under))
+    return _around(middle, _errors(over, under, middle))
+
+
+Pairs = tuple[Sequence[float], Sequence[float]]
+
+
+def ratio_difference_interval(pairs: Pairs, less: Pairs) -> Interval | None:
+    """95 % confidence interval of a ratio of means of paired values minus another such ratio, from the same seeds.
+
+    The errors of both, as in `ratio_interval`, are subtracted seed by seed.
+    """
+    one, other = ratio(*pairs), ratio(*less)
+    if one is None or other is None or len(pairs[0]) < 2:
+        return None
+    errors = zip(_errors(*pairs, one), _errors(*less, other), strict=True)
+    return _around(one - other, [a - b for a, b in errors])
+
+
+def _errors(over: Sequence[float], under: Sequence[float], middle: float) -> list[float]:
+    """What each pair contributes to the error of a ratio, to first order."""
+    below = abs(mean(under))
+    return [(a - middle * b) / below for a, b in zip(over, under, strict=True)]
+
+
+def _around(middle: float, errors: Sequence[float]) -> Interval:
+    half = t95(len(errors) - 1) * _deviation(errors) / math.sqrt(len(errors))
     return (middle - half, middle + half)
 
 
