@@ -15,16 +15,16 @@ from PIL import Image
 
 from conftest import Finished
 from marklab.errors import BadInput, Interrupted, RunFailed
-from marklab.papers import pages as all_pages
 from marklab.papers import papers as all_papers
-from marklab.papers import readme as papers_readme
 from marklab.papers import records
-from marklab.papers.chart import DIGEST, Multiple, chart_rows, digest_of
-from marklab.papers.claims import Claim
+from marklab.papers.claims import Claim, Weight
 from marklab.papers.experiment import Column, Effort, known_experiments, load_experiment
 from marklab.papers.findings import Finding
+from marklab.papers.pages import files as all_pages
+from marklab.papers.pages import readme as papers_readme
+from marklab.papers.pages.chart import DIGEST, Multiple, chart_rows, digest_of
+from marklab.papers.pages.readme import README, readme
 from marklab.papers.papers import Paper, columns_of, experiments_called, papers
-from marklab.papers.readme import README, readme
 from marklab.papers.records import FOUND, keep_record, read_record, recorded_findings, staleness
 from marklab.papers.reproduction import Reproduction, reproduce_one
 from marklab.papers.variations import Effect, Tried, variations_of
@@ -44,8 +44,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the records that a test may change."""
     folder = tmp_path / "found"
     shutil.copytree(FOUND, folder)
-    for module in (records, all_pages):
-        monkeypatch.setattr(module, "FOUND", folder)
+    monkeypatch.setattr(records, "FOUND", folder)
     return folder
 
 
@@ -138,6 +137,36 @@ def test_claims_that_were_not_run_are_missing(kept: Path) -> None:
     says = load_experiment(FAIR).claims[-1].says
     assert re.search(rf"\| {re.escape(says)} \| .* \| not run \| not run \|", of_diffecn())
     assert f"`{FAIR}`: {says} |" in all_pages.pages()[all_pages.OVERVIEW].partition("\n## Not run\n")[2]
+
+
+def in_short(name: str) -> list[list[str]]:
+    """The rows about headlines on the page of a paper: claim, paper, lab, verdict, as printed, and why not."""
+    page = (
+        all_pages.pages()[all_pages.PAGES / f"{name}.md"]
+        .partition("\n## In short\n")[2]
+        .partition("\n| experiment ")[0]
+    )
+    return [[cell.strip() for cell in row[1:-1].split("|")] for row in re.findall(r"(?m)^\| \[.*\|$", page)]
+
+
+@pytest.mark.parametrize("name", papers())
+def test_a_page_begins_with_the_headlines(name: str) -> None:
+    """Each once, with its verdict; and those that do not agree with what is known of them."""
+    rows = in_short(name)
+    headlines = [
+        f"[{each}](#{each}): {claim.says}"
+        for each in papers()[name].runnable
+        for claim in (*load_experiment(each).claims, *load_experiment(each).not_run)
+        if claim.weight is Weight.HEADLINE
+    ]
+    assert Counter(row[0] for row in rows) == Counter(headlines)
+    for _, _, lab, verdict, _, why in rows:
+        assert (why == "") == (verdict == "**agrees**")
+        if verdict == "**disagrees**":
+            assert re.match(r"explained by \*|unexplained: (\d+ changes were tried|nothing was varied yet)$", why)
+        if verdict == "**undetermined**":
+            assert why.endswith("seeds would decide it"), why
+        assert (verdict == "**not run**") == (lab in ("", "not run"))
 
 
 def disagreeing(path: Path) -> str:

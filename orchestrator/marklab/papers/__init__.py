@@ -5,6 +5,6 @@
 where the paper is silent; `papers` lists the papers. `reproduction` runs an experiment, `findings` evaluates its
 claims, `verdicts` judges them (docs/scoring.md), `table` renders them. `deciding` finds the seeds that undetermined
 claims need. `variations` look for what explains a difference. `records` keeps findings in the tree with a
-`fingerprint` of the lab that made them; `pages` writes docs/fidelity, `chart` draws it, and `readme` renews the
-README. Uses `sweeps` and `results`. A finding is never edited by hand.
+`fingerprint` of the lab that made them, and the room `pages` writes them down. Uses `sweeps` and `results`. A finding
+is never edited by hand.
 """

@@ -262,3 +262,14 @@ def _rounded(number: float) -> float:
 
 def _path(name: str) -> Path:
     return FOUND / f"{name}.json"
+
+
+def texts_about(name: str) -> Iterator[str]:
+    """The text about something that was written by hand, `experiments/found/NAME.md`, if there is one."""
+    path = FOUND / f"{name}.md"
+    if not path.exists():
+        return
+    try:
+        yield path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {path}: {error}") from error

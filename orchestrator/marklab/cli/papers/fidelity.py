@@ -6,9 +6,9 @@ from __future__ import annotations
 from rich.console import Console
 
 from marklab.errors import RunFailed
-from marklab.papers.chart import draw_chart
-from marklab.papers.pages import OVERVIEW, PAGES, charts, pages
-from marklab.papers.readme import README, readme
+from marklab.papers.pages.chart import draw_chart
+from marklab.papers.pages.files import OVERVIEW, PAGES, charts, pages
+from marklab.papers.pages.readme import README, readme
 from marklab.paths import require_tree
 
 

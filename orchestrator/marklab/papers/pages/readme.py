@@ -7,7 +7,7 @@ import re
 
 from marklab.errors import BadInput
 from marklab.papers.experiment import Column, known_experiments
-from marklab.papers.pages import findings_of
+from marklab.papers.pages.recorded import findings_of
 from marklab.papers.table import lab_text, paper_text, tally
 from marklab.paths import REPOSITORY
 
@@ -26,7 +26,8 @@ def readme() -> str:
     for column in Column:
         found = [each for name in known_experiments() for each in findings_of(name, column)]
         _, agree, disagree, undetermined, _ = tally(found)
-        counts = rf"({column.head},\s+)\d+(\s+agree,\s+)\d+(\s+disagree\s+and\s+)\d+(\s+are\s+undetermined)"
+        head = column.head.replace(" ", r"\s+")
+        counts = rf"({head},\s+)\d+(\s+agree,\s+)\d+(\s+disagree\s+and\s+)\d+(\s+are\s+undetermined)"
         text = re.sub(counts, rf"\g<1>{agree}\g<2>{disagree}\g<3>{undetermined}\g<4>", text)
     return text
 
