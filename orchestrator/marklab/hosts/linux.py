@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,15 +86,15 @@ def check() -> None:
 
 
 @contextmanager
-def lab(pairs: int = PAIRS) -> Iterator[Lab]:
-    """Namespaces for pairs of hosts of each transport; no switch runs yet."""
+def lab(controls: Collection[Control] = CONTROLS, pairs: int = PAIRS) -> Iterator[Lab]:
+    """Namespaces for pairs of hosts of each transport, and the kernel's names of some; no switch runs yet."""
     graph = Bottleneck((), 1, pairs * len(CONTROLS), DETOURS).graph
     with ExitStack() as stack:
         folder = stack.enter_context(workspace.workspace("scripts"))
         net = stack.enter_context(mininet(graph, folder.name, folder / "mininet.log"))
         kernel: dict[Control, str] = {}
-        is_recorded = not congestion.in_kernel("dctcp")
-        for name in CONTROLS:
+        is_recorded = "dctcp" in controls and not congestion.in_kernel("dctcp")
+        for name in (control for control in CONTROLS if control in controls):
             records = _RECORDS if name == "dctcp" and is_recorded else 0
             kernel[name] = stack.enter_context(congestion.loaded(congestion.control_named(name), records))
         hosts = {name: tuple(range(place * pairs, (place + 1) * pairs)) for place, name in enumerate(CONTROLS)}
