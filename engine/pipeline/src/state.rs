@@ -114,7 +114,13 @@ fn registers(program: &Program, room: &mut Room) -> Result<Vec<RegisterArray>, L
     let arrays = program.registers.iter().map(|register| {
         let words_per_cell = words_for(register.ty.width);
         let cells = room.take_words(&register.name, register.size, words_per_cell)?;
-        let words = limbs_of(&register.initial, words_per_cell).repeat(cells);
+        let initial = limbs_of(&register.initial, words_per_cell);
+        let words = if initial.iter().all(|&word| word == 0) {
+            // Memory that no packet has touched yet costs neither time nor space.
+            vec![0; words_per_cell * cells]
+        } else {
+            initial.repeat(cells)
+        };
         Ok(RegisterArray { ty: register.ty, words, cells: cells as u64 })
     });
     arrays.collect()
