@@ -10,6 +10,8 @@ use super::stack::{LossDetection, WindowUnit};
 
 /// Segments that must be selectively acknowledged above a segment before it counts as lost (RFC 6675, DupThresh).
 const DUP_THRESH: usize = 3;
+/// Ranges that an acknowledgement has room for, besides timestamps (RFC 2018 section 3), and one more.
+const SACK_RANGES: usize = 4;
 /// Most segments by which Linux takes packets to be reordered (`net.ipv4.tcp_max_reordering`).
 const MAX_REORDERING: usize = 300;
 
@@ -59,6 +61,19 @@ pub(super) struct Scoreboard {
     /// Segments in states `Resent` and `Probed`.
     resent: usize,
     rack: Rack,
+    settled: Settled,
+}
+
+/// What need not be looked at again. An acknowledgement repeats what those before it said, and a window has thousands of
+/// segments. Nothing but time rests on it.
+#[derive(Clone, Copy, Default, Debug)]
+struct Settled {
+    /// Ranges in which all segments are in state `Sacked`, which they never leave: those last reported.
+    sacked: [(u64, u64); SACK_RANGES],
+    /// No segment that begins before it is in state `InFlight`, of those found by [`Scoreboard::find_by_count`].
+    counted: u64,
+    /// No segment that begins before it is in state `Lost`.
+    lost: u64,
 }
 
 /// What RFC 8985 section 6.1 keeps.
@@ -206,20 +221,27 @@ impl Scoreboard {
                     change.delivered += self.weight((end - start) as u32);
                 }
             }
-            for &(start, end) in report.sacks {
-                self.acknowledge_range(start, end, report, &mut change);
+            let known = self.settled.sacked;
+            for (at, &(start, end)) in report.sacks.iter().enumerate() {
+                let settled = known.iter().find(|&&(from, to)| from <= start && start <= to);
+                let from = settled.map_or(start, |&(_, to)| to);
+                let to = self.acknowledge_range(from, end, report, &mut change);
+                self.settled.sacked[at % SACK_RANGES] = (start, to);
             }
         }
         change
     }
 
-    fn acknowledge_range(&mut self, start: u64, end: u64, report: &Report<'_>, change: &mut Change) {
-        let first = self.segments.partition_point(|segment| segment.start < start);
+    /// Returns the end of the last segment in the range, or the start of the range.
+    fn acknowledge_range(&mut self, start: u64, end: u64, report: &Report<'_>, change: &mut Change) -> u64 {
+        let mut covered = start;
+        let first = self.index_of(start);
         for at in first..self.segments.len() {
             let segment = self.segments[at];
             if segment.end() > end {
                 break;
             }
+            covered = segment.end();
             if segment.state != State::Sacked {
                 self.leave(segment);
                 self.arrived(segment, report, change);
@@ -233,6 +255,12 @@ impl Scoreboard {
                 }
             }
         }
+        covered
+    }
+
+    /// Index of the first segment that begins there or later.
+    fn index_of(&self, start: u64) -> usize {
+        self.segments.partition_point(|segment| segment.start < start)
     }
 
     /// Notes that a segment has arrived. `segment` is its state before.
@@ -325,8 +353,12 @@ impl Scoreboard {
         }
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
+            let later = (segment.sent, segment.start) >= latest;
+            if later && segment.state == State::InFlight && !segment.resent {
+                break; // those behind it were sent later still
+            }
             let open = matches!(segment.state, State::InFlight | State::Resent | State::Probed);
-            if !open || (segment.sent, segment.start) >= latest {
+            if !open || later {
                 continue;
             }
             let due = segment.sent + rtt + window;
@@ -346,6 +378,7 @@ impl Scoreboard {
         self.leave(segment);
         self.segments[at].state = State::Lost;
         self.lost += 1;
+        self.settled.lost = self.settled.lost.min(segment.start);
         self.weight(segment.len)
     }
 
@@ -354,26 +387,36 @@ impl Scoreboard {
         if self.sacked < sacked {
             return 0;
         }
-        let (mut above, mut lost) = (0, 0);
-        for at in (0..self.segments.len()).rev() {
-            match self.segments[at].state {
-                State::Sacked => above += 1,
-                State::InFlight if above >= enough => lost += self.lose(at),
-                _ => {}
+        let (mut above, mut last) = (0, self.index_of(self.rack.highest));
+        while above < enough {
+            last -= 1;
+            above += usize::from(self.segments[last].state == State::Sacked);
+        }
+        let mut lost = 0;
+        for at in self.index_of(self.settled.counted)..last {
+            if self.segments[at].state == State::InFlight {
+                lost += self.lose(at);
             }
         }
+        self.settled.counted = self.settled.counted.max(self.segments[last].start);
         lost
     }
 
     /// Marks retransmitted segments as lost if a segment that was sent later has arrived: RFC 8985 section 6.2, without
     /// a reordering window, as in Linux before it has seen reordering.
     fn find_lost_again(&mut self) -> u64 {
-        let mut lost = 0;
+        let (mut lost, mut left) = (0, self.resent);
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
-            let resent = matches!(segment.state, State::Resent | State::Probed);
-            if resent && (segment.sent, segment.start) < self.rack.latest {
+            if !matches!(segment.state, State::Resent | State::Probed) {
+                continue;
+            }
+            if (segment.sent, segment.start) < self.rack.latest {
                 lost += self.lose(at);
+            }
+            left -= 1;
+            if left == 0 {
+                break;
             }
         }
         lost
@@ -394,6 +437,7 @@ impl Scoreboard {
     /// Takes back that segments were lost, because they were only late: of those that were retransmitted, both copies
     /// are in the network.
     pub(super) fn forget_losses(&mut self) {
+        self.settled.counted = 0;
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
             let state = match segment.state {
@@ -421,6 +465,7 @@ impl Scoreboard {
         let segment = &mut self.segments[at];
         (segment.state, segment.resent, segment.sent) = (State::Resent, true, now);
         let (start, len) = (segment.start, segment.len);
+        self.settled.lost = segment.end();
         self.pipe += self.weight(len);
         Some((start, len, at == 0))
     }
@@ -438,7 +483,7 @@ impl Scoreboard {
 
     /// Records that the segment which begins there is sent again, though nothing shows that it was lost.
     pub(super) fn resend_at(&mut self, start: u64, now: Time) -> Option<(u64, u32)> {
-        self.send_twice(self.segments.partition_point(|segment| segment.start < start), now)
+        self.send_twice(self.index_of(start), now)
     }
 
     /// Records that the first segment is sent again, whatever is known of it.
@@ -473,7 +518,7 @@ impl Scoreboard {
         if self.lost == 0 {
             return None;
         }
-        self.segments.iter().position(|segment| segment.state == State::Lost)
+        (self.index_of(self.settled.lost)..self.segments.len()).find(|&at| self.segments[at].state == State::Lost)
     }
 }
 
@@ -565,7 +610,100 @@ mod tests {
         assert_eq!(acknowledge_at(&mut board, LATER, 0, 200, &[]).0.latest, Some(Time::from_nanos(1)));
     }
 
+    /// What happens to a scoreboard.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(u64),
+        Acknowledge { una: u64, sacks: Vec<(u64, u64)>, min_rtt_ns: u64, recovery: bool },
+        Resend,
+        Probe,
+        ResendAt(u64),
+        LoseAll,
+        FindLate,
+        ForgetLosses,
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        let sacks = prop::collection::vec((0..60u64, 0..30u64), 0..=5);
+        let acknowledge = (0..3u64, sacks, 0..40u64, any::<bool>()).prop_map(|(una, sacks, min_rtt_ns, recovery)| {
+            let sacks = sacks.into_iter().map(|(at, len)| (at * 50, (at + len) * 50)).collect();
+            Step::Acknowledge { una: una * 100, sacks, min_rtt_ns, recovery }
+        });
+        prop_oneof![
+            4 => acknowledge,
+            2 => (1..8u64).prop_map(Step::Push),
+            2 => Just(Step::Resend),
+            1 => Just(Step::Probe),
+            1 => (0..60u64).prop_map(Step::ResendAt),
+            1 => Just(Step::LoseAll),
+            1 => Just(Step::FindLate),
+            1 => Just(Step::ForgetLosses),
+        ]
+    }
+
+    /// Does a step at a time; gives all that is seen of it.
+    fn take(board: &mut Scoreboard, step: &Step, number: u64) -> String {
+        let now = Time::from_nanos(number * 10);
+        let rtt = Duration::from_nanos(15);
+        match step {
+            Step::Push(count) => {
+                let next = board.segments.back().map_or(number * 10_000, Segment::end);
+                (0..*count).for_each(|at| board.push(next + at * 100, 100, now));
+                String::new()
+            }
+            Step::Acknowledge { una, sacks, min_rtt_ns, recovery } => {
+                let first = board.segments.front().map_or(0, |segment| segment.start);
+                let sacks: Vec<_> = sacks.iter().map(|&(from, to)| (first + from, first + to)).collect();
+                let min_rtt = Duration::from_nanos(*min_rtt_ns);
+                let report = Report { now, una: first + una, sacks: &sacks, min_rtt, high_seq: first + 500 };
+                let change = board.acknowledge(&report);
+                format!("{change:?} {:?}", board.find_losses(now, *recovery, rtt, min_rtt))
+            }
+            Step::Resend => format!("{:?} {:?}", board.next_lost(), board.resend(now)),
+            Step::Probe => format!("{:?}", board.probe(now)),
+            Step::ResendAt(at) => format!("{:?}", board.resend_at(at * 100, now)),
+            Step::LoseAll => format!("{:?}", board.lose_all(now)),
+            Step::FindLate => format!("{:?}", board.find_late(now, false, rtt, rtt)),
+            Step::ForgetLosses => format!("{:?}", board.forget_losses()),
+        }
+    }
+
     proptest! {
+        /// A scoreboard that looks at everything again does the same, and a look for losses leaves none.
+        #[test]
+        fn what_is_settled_changes_nothing(
+            detection in prop_oneof![
+                Just(LossDetection::Rack),
+                Just(LossDetection::Dupthresh),
+                Just(LossDetection::DupthreshOnce),
+                Just(LossDetection::Holes),
+            ],
+            steps in prop::collection::vec(any_step(), 1..80),
+        ) {
+            let mut board = Scoreboard::new(detection, WindowUnit::Bytes, 100);
+            let mut forgetful = board.clone();
+            for (number, step) in (1..).zip(&steps) {
+                forgetful.settled = Settled::default();
+                prop_assert_eq!(take(&mut board, step, number), take(&mut forgetful, step, number));
+                prop_assert_eq!(format!("{:?}", &board.segments), format!("{:?}", &forgetful.segments));
+                prop_assert_eq!((board.pipe, board.lost, board.sacked), (forgetful.pipe, forgetful.lost, forgetful.sacked));
+                let counted = detection == LossDetection::Dupthresh && matches!(step, Step::Acknowledge { .. });
+                let late = detection == LossDetection::Rack && matches!(step, Step::FindLate);
+                let rtt = Duration::from_nanos(15);
+                let earlier = Time::from_nanos(number * 10).since(Time::ZERO);
+                let due = |segment: &Segment| {
+                    segment.sent.since(Time::ZERO) + board.rack.rtt + board.reordering_window(false, rtt, rtt) <= earlier
+                };
+                let left = board.segments.iter().filter(|segment| match segment.state {
+                    State::Sacked | State::Lost => false,
+                    State::InFlight => late && due(segment),
+                    State::Resent | State::Probed => counted || late && due(segment),
+                });
+                let left = left.filter(|segment| (segment.sent, segment.start) < board.rack.latest);
+                prop_assert_eq!(left.count(), 0);
+            }
+        }
+
         /// For any acknowledgements in any order, the counts match a recount.
         #[test]
         fn counts_match_a_recount(
