@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from comparisons import scheme, seed
 from comparisons import summary as summary_of
+from conftest import Finished
 from marklab.errors import BadInput
 from marklab.model import validate
 from marklab.papers.experiment import (
@@ -20,6 +23,7 @@ from marklab.papers.table import cells, effort, tally, to_markdown
 from marklab.papers.verdicts import Verdict
 from marklab.prepare.experiment import Experiment
 from marklab.results.summary import Summary
+from marklab.spec.description import make_spec
 from marklab.sweeps.plan import plan_of
 
 
@@ -33,8 +37,9 @@ def test_every_experiment_can_be_run(name: str) -> None:
     for form in (paper, paper.with_effort(paper.quick)):
         points = planned(form)
         assert len(points) == len(list(form.points())) > 0
-        flows = form.setup["flows"]
-        assert effort(form).startswith(f"{flows:,} flows, " if flows else "Long flows only, ")
+        flows = sorted({point.spec.flows for point in points})
+        said = f"{flows[0]:,} to {flows[-1]:,} flows, " if len(flows) > 1 else f"{flows[0]:,} flows, "
+        assert effort(form).startswith(said if flows[-1] else "Long flows only, ")
     assert paper.claims
 
 
@@ -365,8 +370,38 @@ def test_a_size_is_that_of_its_points() -> None:
     sizes = [{"at": {"load": 0.9}, "flows": 700, "seeds": 9}]
     paper = validate(PaperExperiment, PAPER | {"setup": {"flows": 100, "seeds": 3}, "sizes": sizes}, "")
     assert [(spec.load, spec.flows, spec.seeds) for _, spec, _ in runs_of(paper)] == [(0.1, 100, 3), (0.9, 700, 9)]
-    asked = paper.with_effort(Effort(seeds=2))
-    assert [(spec.flows, spec.seeds) for _, spec, _ in runs_of(asked)] == [(100, 2), (100, 2)]
+    asked = [
+        (Effort(), [(100, 3), (700, 9)]),
+        (Effort(seeds=2), [(100, 2), (700, 2)]),
+        (Effort(flows=5), [(5, 3), (5, 9)]),
+        (Effort(part=0.0099), [(1, 3), (7, 9)]),
+        (Effort(part=1), [(100, 3), (700, 9)]),
+    ]
+    for size, found in asked:
+        assert [(spec.flows, spec.seeds) for _, spec, _ in runs_of(paper.with_effort(size))] == found
+    assert effort(paper).startswith("100 to 700 flows, 3 seeds, up to 9 where a claim needs them")
+
+
+def test_a_part_is_of_the_default_where_an_experiment_has_no_number_of_flows() -> None:
+    paper = validate(PaperExperiment, PAPER | {"setup": {}}, "").with_effort(Effort(part=0.01))
+    assert {spec.flows for _, spec, _ in runs_of(paper)} == {make_spec({"schemes": "tcn"}).flows // 100}
+    alone = load_experiment("diffecn-fair").with_effort(Effort(part=0.5))
+    assert {spec.flows for _, spec, _ in runs_of(alone)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--part", "0"], "--part 0 is no part"),
+        (["--part", "1.5"], r"--part 1\.5 is no part"),
+        (["--part", "0.5", "--flows", "9"], "--flows is the number of flows"),
+    ],
+)
+def test_a_size_that_is_none_is_refused(options: list[str], why: str, cli: Callable[..., Finished]) -> None:
+    for command in (["reproduce", "diffecn-fair"], ["vary", "ecnsharp-sched"], ["artifact", "diffecn-fair"]):
+        refused = cli(*command, *options)
+        assert refused.code == 2
+        assert re.search(why, refused.err)
 
 
 def test_flows_that_no_seed_draws_are_the_same_for_every_seed() -> None:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,9 +52,10 @@ class Column(StrEnum):
 
 
 class Effort(Model):
-    """How much of the experiment is run."""
+    """How much of the experiment is run: `flows` at each point, or a part of each point's flows."""
 
     flows: int | None = None
+    part: float | None = Field(default=None, gt=0, le=1)
     seeds: int | None = None
     topology: str | None = None
     grid: Grid = Field(default_factory=dict)
@@ -65,6 +67,13 @@ class Size(Model):
     at: Settings
     flows: int | None = None
     seeds: int | None = None
+
+    def with_effort(self, effort: Effort) -> Size:
+        """The same where more or less effort was asked for: flows and seeds are then those of all points."""
+        flows = self.flows if effort.flows is None else None
+        if flows is not None and effort.part is not None:
+            flows = ceil(effort.part * flows)
+        return Size(at=self.at, flows=flows, seeds=self.seeds if effort.seeds is None else None)
 
 
 class PaperExperiment(Model):
@@ -128,11 +137,13 @@ class PaperExperiment(Model):
 
     def with_effort(self, effort: Effort) -> PaperExperiment:
         """The same with more or less effort. An experiment with `flows: 0` keeps only its long flows."""
-        alone = {"flows"} if self.setup.get("flows") == 0 else set()
-        setup = effort.model_dump(exclude={"grid"} | alone, exclude_none=True)
-        # A size that is asked for is that of all points.
-        sizes = tuple(size for size in self.sizes if effort.flows is None and effort.seeds is None)
-        return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid, "sizes": sizes})
+        setup = self.setup | effort.model_dump(exclude={"grid", "part"}, exclude_none=True)
+        if self.setup.get("flows") == 0:
+            setup["flows"] = 0
+        elif effort.part is not None:
+            setup["flows"] = ceil(effort.part * setup.get("flows", Spec.model_fields["flows"].default))
+        sizes = tuple(size.with_effort(effort) for size in self.sizes)
+        return self.model_copy(update={"setup": setup, "grid": self.grid | effort.grid, "sizes": sizes})
 
     def with_seeds(self, sizes: Sequence[Size]) -> PaperExperiment:
         """The same with these sizes in addition."""

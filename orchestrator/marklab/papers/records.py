@@ -45,12 +45,14 @@ class Found(Model):
 
 
 class RecordedRun(Model):
-    """The results of one run, and what made them. `flows` and `seeds` are None where the experiment's own were run.
+    """The results of one run, and what made them.
 
+    `flows`, `part` and `seeds` are None where the experiment's own were run.
     `decide` has the points with more seeds, for claims that were undetermined.
     """
 
     flows: int | None = None
+    part: float | None = None
     seeds: int | None = None
     decide: tuple[Size, ...] = ()
     date: str
@@ -65,12 +67,11 @@ class RecordedRun(Model):
     @property
     def effort(self) -> Effort:
         """The size of the run."""
-        return Effort(flows=self.flows, seeds=self.seeds)
+        return Effort(flows=self.flows, part=self.part, seeds=self.seeds)
 
     def sized(self, paper: PaperExperiment) -> PaperExperiment:
         """The experiment in the size that was run."""
-        sized = paper.with_effort(self.effort) if self.flows or self.seeds else paper
-        return sized.with_seeds(self.decide)
+        return paper.with_effort(self.effort).with_seeds(self.decide)
 
 
 class RecordedVariation(Model):
@@ -88,6 +89,7 @@ class RecordedVariations(Model):
     """
 
     flows: int | None = None
+    part: float | None = None
     seeds: int | None = None
     date: str
     commit: str | None = None
@@ -99,7 +101,7 @@ class RecordedVariations(Model):
     @property
     def effort(self) -> Effort:
         """The size of each run."""
-        return Effort(flows=self.flows, seeds=self.seeds)
+        return Effort(flows=self.flows, part=self.part, seeds=self.seeds)
 
 
 class Record(Model):
@@ -151,6 +153,7 @@ def keep_record(done: Reproduction, size: Effort, decide: tuple[Size, ...] = ())
     """Record the findings of a run in place of those of its column."""
     run = RecordedRun(
         flows=size.flows,
+        part=size.part,
         seeds=size.seeds,
         decide=decide,
         date=datetime.now(UTC).date().isoformat(),
@@ -170,6 +173,7 @@ def keep_variations(name: str, as_it_is: Reproduction, varied: Mapping[str, Repr
     digests = digests_of_variations(name)
     kept = RecordedVariations(
         flows=size.flows,
+        part=size.part,
         seeds=size.seeds,
         date=datetime.now(UTC).date().isoformat(),
         commit=commit(),

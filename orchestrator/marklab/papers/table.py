@@ -136,8 +136,10 @@ def verdict_text(finding: Finding) -> str:
 def effort(paper: PaperExperiment) -> str:
     """The effort of an experiment, as text."""
     flows, seeds = paper.setup.get("flows"), paper.setup.get("seeds")
+    counts = [count for count in (flows, *(size.flows for size in paper.sizes)) if count is not None]
+    fewest, most = min(counts, default=0), max(counts, default=0)
     said = [
-        *(["Long flows only"] if flows == 0 else [f"{flows:,} flows"] if flows is not None else []),
+        *(["Long flows only"] if flows == 0 else [_range(fewest, most) + " flows"] if counts else []),
         *([_seeds(seeds, max((size.seeds or 0 for size in paper.sizes), default=0))] if seeds is not None else []),
     ]
     topology = paper.setup.get("topology")
@@ -148,6 +150,10 @@ def effort(paper: PaperExperiment) -> str:
         said.append(f"topology {topology.get('builder', 'of its own')}")
     loads = paper.grid.get("load", ())
     return ", ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
+
+
+def _range(fewest: int, most: int) -> str:
+    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
 def _seeds(seeds: int, most: int) -> str:

@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from marklab.cli.papers.size import Flows, Part, Seeds, size_of
 from marklab.execution.cells import default_workers
-from marklab.papers.experiment import Effort
 from marklab.papers.papers import columns_of, experiments_called
 from marklab.papers.reproduction import Reproduction, lost, reproduce_one
 from marklab.papers.table import tally
@@ -41,12 +41,9 @@ def artifact(
         str, typer.Argument(metavar="ID", help="An experiment or a paper, as in `reproduce list`, or all.")
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
-    flows: Annotated[
-        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's number, if it has any.")
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds to average, in place of the experiment's number.")
-    ] = None,
+    flows: Flows = None,
+    part: Part = None,
+    seeds: Seeds = None,
     figures: Annotated[Form, typer.Option(help="Format of the charts.")] = Form.PDF,
     out: Annotated[Path, typer.Option(help="Folder for the artifact's folder and its archive.")] = ARTIFACTS,
     results: Annotated[
@@ -63,7 +60,7 @@ def artifact(
     }
     if quick:
         loaded = {each: paper.with_effort(paper.quick) for each, paper in loaded.items()}
-    papers = {each: paper.with_effort(Effort(flows=flows, seeds=seeds)) for each, paper in loaded.items()}
+    papers = {each: paper.with_effort(size_of(flows, part, seeds)) for each, paper in loaded.items()}
     for each, paper in papers.items():
         check(each, paper)
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)

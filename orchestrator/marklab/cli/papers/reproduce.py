@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from marklab.cli.papers.size import Flows, Part, Seeds, size_of
 from marklab.errors import BadInput, Interrupted, MarklabError, RunFailed
 from marklab.execution.cells import default_workers
 from marklab.papers.deciding import sizes_to_decide
@@ -90,12 +91,9 @@ _RECORD = typer.Option(
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Name of an experiment or of a paper, all, or list.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
-    flows: Annotated[
-        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's number, if it has any.")
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds to average, in place of the experiment's number.")
-    ] = None,
+    flows: Flows = None,
+    part: Part = None,
+    seeds: Seeds = None,
     at: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Only this part of the experiment's grid: load=0.9; repeatable."),
@@ -135,7 +133,7 @@ def reproduce(
     if record and (quick or at or settings):
         raise BadInput("a record has all of an experiment, as it is", "leave out --quick, --at and --set, or --record")
     how = _How(
-        quick, Effort(flows=flows, seeds=seeds), _points(at or []), settings or [], columns, record, out, not no_report,
+        quick, size_of(flows, part, seeds), _points(at or []), settings or [], columns, record, out, not no_report,
         jobs or default_workers(), scheduler, decide,
     )  # fmt: skip
     if len(names) == 1:

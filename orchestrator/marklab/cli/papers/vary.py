@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from marklab.cli.papers.size import Flows, Part, Seeds, size_of
 from marklab.errors import BadInput
 from marklab.execution.cells import default_workers
 from marklab.papers.claims import Claim
@@ -29,12 +30,9 @@ from marklab.paths import RESULTS
 
 def vary(
     name: Annotated[str, typer.Argument(help="Name of an experiment or of a paper, or all.")],
-    flows: Annotated[
-        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's number, if it has any.")
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds to average, in place of the experiment's number.")
-    ] = None,
+    flows: Flows = None,
+    part: Part = None,
+    seeds: Seeds = None,
     record: Annotated[
         bool, typer.Option("--record", help="Store what came out in experiments/found, for docs/fidelity.md.")
     ] = False,
@@ -48,7 +46,7 @@ def vary(
         said = f"`{name}` has no recorded claim that disagrees and for which something can be varied"
         raise BadInput(said, "`reproduce NAME --record` records claims; experiments/papers.yaml has the variations")
     for each in names:
-        _vary(each, Effort(flows=flows, seeds=seeds), record, out, jobs or default_workers(), console)
+        _vary(each, size_of(flows, part, seeds), record, out, jobs or default_workers(), console)
 
 
 def _disagreeing(name: str) -> list[Claim]:
