@@ -17,6 +17,7 @@ from conftest import Finished
 from marklab.errors import BadInput, Interrupted, RunFailed
 from marklab.papers import papers as all_papers
 from marklab.papers import records
+from marklab.papers import variations as all_variations
 from marklab.papers.claims import Claim, Weight
 from marklab.papers.experiment import Column, Effort, known_experiments, load_experiment
 from marklab.papers.findings import Finding
@@ -25,9 +26,10 @@ from marklab.papers.pages import readme as papers_readme
 from marklab.papers.pages.chart import DIGEST, Multiple, chart_rows, digest_of
 from marklab.papers.pages.readme import README, readme
 from marklab.papers.papers import Paper, columns_of, experiments_called, papers
+from marklab.papers.reading import Change
 from marklab.papers.records import FOUND, keep_record, read_record, recorded_findings, staleness
 from marklab.papers.reproduction import Reproduction, reproduce_one
-from marklab.papers.variations import Effect, Tried, variations_of
+from marklab.papers.variations import Effect, Tried, digests_of_variations, variations_of
 
 Cli = Callable[..., Finished]
 
@@ -367,6 +369,13 @@ def test_a_wrong_list_of_papers_is_explained(
     monkeypatch.setattr(all_papers, "PAPERS", path)
     with pytest.raises(BadInput, match=why):
         papers.__wrapped__()
+
+
+def test_a_variation_that_changes_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = Change(says="as it is", set={"flows": 7})
+    monkeypatch.setattr(all_variations, "variations_of", lambda _: [nothing])
+    with pytest.raises(BadInput, match="the variation `as it is` of diffecn-idle changes nothing"):
+        digests_of_variations("diffecn-idle")
 
 
 def test_an_experiment_of_no_paper_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,4 +87,6 @@ def digests_of_variations(name: str) -> dict[str, str]:
             digests[change.says] = settings_digest(with_change(varied_experiment(name), change))
         except BadInput as error:
             raise BadInput(f"the variation `{change.says}` of {name}: {error}", error.remedy) from error
+        if digests[change.says] == digests[""]:
+            raise BadInput(f"the variation `{change.says}` of {name} changes nothing", "leave it out of papers.yaml")
     return digests
