@@ -6,6 +6,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from marklab.papers.findings import Finding
 from marklab.papers.pages import files as all_pages
 from marklab.papers.pages import readme as papers_readme
 from marklab.papers.pages.chart import DIGEST, Multiple, chart_rows, digest_of
+from marklab.papers.pages.hours import recorded_hours, scaled_hours
 from marklab.papers.pages.readme import README, readme
+from marklab.papers.pages.recorded import RecordedExperiment
 from marklab.papers.papers import Paper, columns_of, experiments_called, papers
 from marklab.papers.reading import Change
 from marklab.papers.records import FOUND, keep_record, read_record, recorded_findings, staleness
@@ -317,6 +320,22 @@ def test_an_experiment_has_to_be_named(cli: Cli) -> None:
     done = cli("reproduce", "--quick")
     assert done.code == 2
     assert "`reproduce list` shows all" in done.err
+
+
+def test_hours_of_the_full_size_are_recorded_or_follow_from_a_smaller_run() -> None:
+    one = RecordedExperiment.read("diffecn-accuracy")
+    run = one.runs[Column.READING].model_copy(update={"cpu_s": 36.0})
+    whole, part = (run.model_copy(update={"flows": None, "part": part}) for part in (None, 0.25))
+    none = replace(one, runs={})
+    assert (recorded_hours(none, Column.READING), scaled_hours(none, Column.READING)) == (None, None)
+    done = replace(one, runs={Column.READING: whole})
+    assert recorded_hours(done, Column.READING) == pytest.approx(0.01)
+    # As printed it has as many bytes.
+    assert recorded_hours(done, Column.PRINTED) is None
+    assert scaled_hours(done, Column.PRINTED) == pytest.approx(0.01)
+    small = replace(one, runs={Column.READING: part})
+    assert recorded_hours(small, Column.READING) is None
+    assert scaled_hours(small, Column.READING) == pytest.approx(0.04)
 
 
 def test_names_are_those_of_experiments_and_of_papers() -> None:

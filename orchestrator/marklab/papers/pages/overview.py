@@ -8,12 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from marklab.papers.claims import Claim, Weight
 from marklab.papers.experiment import Column, PaperExperiment
 from marklab.papers.findings import Finding
+from marklab.papers.pages.hours import hours_table
 from marklab.papers.pages.recorded import RecordedExperiment, lacking_in, of_weight, verdict_counts
 from marklab.papers.papers import papers
 from marklab.papers.records import RecordedRun, texts_about
 from marklab.papers.table import tally
 from marklab.papers.verdicts import Verdict
 from marklab.tables import markdown
+
+_FULL_SIZE = """\
+CPU hours of all experiments in the size of their files. What was recorded smaller, or in the other column only, is
+scaled by the bytes of its flows. The aim is at most 24 for both runs of a paper, which are 12 hours on 2 cores."""
 
 
 def overview_parts(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> list[str]:
@@ -29,6 +34,9 @@ def overview_parts(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> l
         "## What it would take to decide the rest",
         "Seeds and CPU hours, if the lab's number stays where it is. Hours are those of the claim's own cells.",
         "\n".join(_costs(experiments)),
+        "## What the full size takes",
+        _FULL_SIZE,
+        "\n".join(hours_table(experiments)),
         "## Not run",
         "\n".join(_not_run(experiments)),
     ]
