@@ -108,4 +108,6 @@ def test_the_page_has_a_table_for_every_other_profile(name: str) -> None:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

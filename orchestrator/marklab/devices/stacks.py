@@ -38,6 +38,7 @@ _RFC: Mapping[str, Any] = {
     "loss_base": "flight",
     "timeouts_halve_again": False,
     "min_window": 2,
+    "max_burst": None,
     "idle": "rfc5681",
     "rto_estimator": "rfc6298",
     "initial_alpha": 1.0,
@@ -71,6 +72,7 @@ _LINUX: Mapping[str, Any] = {
     "loss_base": "cwnd",
     "timeouts_halve_again": False,
     "min_window": 2,
+    "max_burst": None,
     "idle": "rfc2861",
     "rto_estimator": "linux",
     "initial_alpha": 1.0,
@@ -104,6 +106,7 @@ _RFC_SOURCES: Mapping[str, str] = {
     "loss_base": "RFC 5681 equation 4",
     "timeouts_halve_again": "RFC 5681 section 3.1",
     "min_window": "RFC 5681 equation 4",
+    "max_burst": "no RFC",
     "idle": "RFC 5681 section 4.1",
     "rto_estimator": "RFC 6298 section 2",
     "initial_alpha": "RFC 8257 section 4.2",
@@ -137,6 +140,7 @@ _LINUX_SOURCES: Mapping[str, str] = {
     "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "timeouts_halve_again": "net/ipv4/tcp_input.c, tcp_enter_loss",
     "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "max_burst": "none",
     "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart; tcp_cwnd_application_limited; RFC 2861 section 3",
     "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
     "initial_alpha": "net/ipv4/tcp_dctcp.c, dctcp_alpha_on_init",
@@ -174,6 +178,7 @@ _LINUX_4_9_SOURCES: Mapping[str, str] = {
     "loss_base": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
     "timeouts_halve_again": "net/ipv4/tcp_input.c, tcp_enter_loss",
     "min_window": "net/ipv4/tcp_cong.c, tcp_reno_ssthresh",
+    "max_burst": "none",
     "idle": "net/ipv4/tcp_output.c, tcp_cwnd_restart and tcp_cwnd_application_limited",
     "rto_estimator": "net/ipv4/tcp_input.c, tcp_rtt_estimator",
     "initial_alpha": "net/ipv4/tcp_dctcp.c, dctcp_alpha_on_init",
@@ -217,6 +222,7 @@ _NS_2_SOURCES: Mapping[str, str] = {
     "loss_base": "tcp/tcp.cc, slowdown: windowd",
     "timeouts_halve_again": "tcp/tcp-full.cc, FullTcpAgent::timeout_action",
     "min_window": "tcp/tcp.cc, slowdown: of cwnd_; of ssthresh_ 2",
+    "max_burst": "tcl/lib/ns-default.tcl: maxburst_ 0",
     "idle": "tcp/tcp-full.cc, FullTcpAgent::foutput: idle_restart, CLOSE_CWND_INIT",
     "rto_estimator": "tcp/tcp.cc, rtt_update and rtt_timeout, in ticks of tcpTick_",
     "initial_alpha": "no DCTCP; RFC 8257 section 4.2",
@@ -249,6 +255,7 @@ _NS3: Mapping[str, Any] = {
     "loss_base": "cwnd",
     "timeouts_halve_again": False,
     "min_window": 1,
+    "max_burst": None,
     "idle": "rfc5681",
     "rto_estimator": "rfc6298",
     "initial_alpha": 1.0,
@@ -282,6 +289,7 @@ _NS3_SOURCES: Mapping[str, str] = {
     "loss_base": "tcp-dctcp.cc and tcp-linux-reno.cc, GetSsThresh",
     "timeouts_halve_again": "tcp-socket-base.cc, ReTxTimeout: not in CA_LOSS",
     "min_window": "tcp-dctcp.cc, GetSsThresh has none; tcp-prr-recovery.cc, DoRecovery sends one segment",
+    "max_burst": "none",
     "idle": "none: transport.idle_restart is off",
     "rto_estimator": "rtt-estimator.cc; tcp-socket-base.cc, EstimateRtt",
     "initial_alpha": "tcp-dctcp.cc, DctcpAlphaOnInit",
@@ -326,7 +334,7 @@ class Stack(Model):
 
     profile: str = DEFAULT_PROFILE
     recovery: Literal["rfc6675", "prr", "prr-ns3"] = Field(description="how the window comes down to ssthresh")
-    loss_detection: Literal["dupthresh", "dupthresh-once", "rack", "holes"] = Field(
+    loss_detection: Literal["dupthresh", "dupthresh-once", "rack", "holes", "newreno"] = Field(
         description="how losses are found before a timeout"
     )
     tail_loss_probe: bool = Field(description="the tail of the data is probed before a timeout")
@@ -337,6 +345,9 @@ class Stack(Model):
     loss_base: Literal["flight", "cwnd"] = Field(description="what a loss halves")
     timeouts_halve_again: bool = Field(description="a timeout halves again what is being repaired")
     min_window: int = Field(ge=1, le=1000, description="segments, after a reduction")
+    max_burst: int | None = Field(
+        default=None, ge=1, le=10**6, description="segments that an acknowledgement lets leave at most; null: no bound"
+    )
     idle: Literal["rfc5681", "rfc2861"] = Field(description="how transport.idle_restart restarts a window")
     rto_estimator: Literal["rfc6298", "linux"] = Field(description="how samples become a timeout")
     initial_alpha: float = Field(ge=0, le=1, description="DCTCP's alpha of a new connection")

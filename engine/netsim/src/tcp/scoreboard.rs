@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments in flight: one record per segment that is sent and not yet acknowledged. Losses are found by RFC 6675,
-//! counted in segments, and lost retransmissions by RFC 8985; or all of them by RFC 8985 (RACK).
+//! counted in segments, and lost retransmissions by RFC 8985; or all of them by RFC 8985 (RACK); or, without selective
+//! acknowledgements, by RFC 6582 (NewReno).
 
 use std::collections::VecDeque;
 
@@ -52,6 +53,7 @@ pub(super) struct Scoreboard {
     detection: LossDetection,
     /// Weight of any segment; `None` if it is its length.
     full: Option<u32>,
+    mss: u32,
     /// Weight of what may be in the network.
     pipe: u64,
     /// Segments in state `Lost`.
@@ -60,8 +62,20 @@ pub(super) struct Scoreboard {
     sacked: usize,
     /// Segments in states `Resent` and `Probed`.
     resent: usize,
+    /// Whether losses were taken back, so that a segment may have been sent after those behind it without a gap.
+    shuffled: bool,
     rack: Rack,
     settled: Settled,
+    reno: Reno,
+}
+
+/// What is known without selective acknowledgements (RFC 6582).
+#[derive(Clone, Copy, Default, Debug)]
+struct Reno {
+    /// Segments behind the first that have arrived: one for each duplicate acknowledgement.
+    duplicates: usize,
+    /// Whether the last acknowledgement was for more data.
+    advanced: bool,
 }
 
 /// What need not be looked at again. An acknowledgement repeats what those before it said, and a window has thousands of
@@ -104,6 +118,8 @@ pub(super) struct Report<'a> {
     pub(super) min_rtt: Duration,
     /// End of the data that were in flight when a timeout or a loss was last found.
     pub(super) high_seq: u64,
+    /// Whether losses up to there are being repaired by fast recovery.
+    pub(super) recovery: bool,
 }
 
 /// Effect of an acknowledgement.
@@ -140,7 +156,7 @@ pub(super) struct Losses {
 impl Scoreboard {
     pub(super) fn new(detection: LossDetection, unit: WindowUnit, mss: u32) -> Scoreboard {
         let full = (unit == WindowUnit::Segments).then_some(mss);
-        Scoreboard { detection, full, ..Scoreboard::default() }
+        Scoreboard { detection, full, mss, ..Scoreboard::default() }
     }
 
     /// What a segment counts in a window.
@@ -150,7 +166,11 @@ impl Scoreboard {
 
     /// Estimate of what is in the network.
     pub(super) fn pipe(&self) -> u64 {
-        self.pipe
+        self.pipe.saturating_sub(self.weight_of(self.reno.duplicates))
+    }
+
+    fn weight_of(&self, segments: usize) -> u64 {
+        segments as u64 * self.weight(self.mss)
     }
 
     /// Weight of the segments that were not selectively acknowledged.
@@ -178,9 +198,9 @@ impl Scoreboard {
         self.resent as u64
     }
 
-    /// Whether segments are selectively acknowledged, lost or retransmitted.
+    /// Whether segments have arrived out of order, are lost or retransmitted.
     pub(super) fn has_gaps(&self) -> bool {
-        self.sacked + self.lost + self.resent > 0
+        self.sacked + self.reno.duplicates + self.lost + self.resent > 0
     }
 
     /// Whether lost segments, retransmitted or not, are without an answer.
@@ -195,6 +215,7 @@ impl Scoreboard {
 
     /// Records a new segment.
     pub(super) fn push(&mut self, start: u64, len: u32, now: Time) {
+        self.shuffled &= !self.segments.is_empty();
         self.segments.push_back(Segment { start, len, state: State::InFlight, resent: false, sent: now });
         self.pipe += self.weight(len);
     }
@@ -202,6 +223,7 @@ impl Scoreboard {
     /// Handles a cumulative acknowledgement and selective ones. [`Scoreboard::find_losses`] is next.
     pub(super) fn acknowledge(&mut self, report: &Report<'_>) -> Change {
         let mut change = Change::default();
+        let before = self.segments.len();
         while let Some(segment) = self.segments.pop_front_if(|segment| segment.end() <= report.una) {
             self.leave(segment);
             change.resent |= segment.resent;
@@ -211,6 +233,10 @@ impl Scoreboard {
                     change.earliest.get_or_insert(segment.sent);
                 }
             }
+        }
+        if self.detection == LossDetection::Newreno {
+            self.count_duplicates(report, before - self.segments.len(), &mut change);
+            return change;
         }
         if let Some(&(start, end)) = report.sacks.first() {
             let within = report.sacks.get(1).is_some_and(|&(from, to)| from <= start && end <= to);
@@ -230,6 +256,27 @@ impl Scoreboard {
             }
         }
         change
+    }
+
+    /// An acknowledgement of `arrived` segments in order. Those that duplicates have told of are not new, and the first
+    /// has waited for none: the others give no round trip. Ranges are not read: that there are some shows that a
+    /// segment has arrived out of order.
+    fn count_duplicates(&mut self, report: &Report<'_>, arrived: usize, change: &mut Change) {
+        let duplicates = self.reno.duplicates;
+        self.reno.advanced = arrived > 0;
+        if arrived > 0 {
+            let known = duplicates.min(arrived - 1);
+            if known > 0 || change.resent {
+                (change.latest, change.earliest) = (None, None);
+            }
+            change.delivered = change.delivered.saturating_sub(self.weight_of(known));
+            let partial = report.recovery && report.una < report.high_seq;
+            let behind = self.segments.len().saturating_sub(1);
+            self.reno.duplicates = if partial { (duplicates - known).min(behind) } else { 0 };
+        } else if !report.sacks.is_empty() && duplicates + 1 < self.segments.len() {
+            self.reno.duplicates += 1;
+            change.delivered = self.weight_of(1);
+        }
     }
 
     /// Returns the end of the last segment in the range, or the start of the range.
@@ -327,7 +374,16 @@ impl Scoreboard {
                 let lost = self.find_by_count(if recovery { 1 } else { DUP_THRESH }, 1);
                 Losses { lost, ..Losses::default() }
             }
+            LossDetection::Newreno => Losses { lost: self.find_first(recovery), ..Losses::default() },
         }
+    }
+
+    /// The first segment is lost at the third duplicate (RFC 6582 section 3.2 step 2), and in a recovery at each partial
+    /// acknowledgement (step 3).
+    fn find_first(&mut self, recovery: bool) -> u64 {
+        let due = if recovery { self.reno.advanced } else { self.reno.duplicates >= DUP_THRESH };
+        let open = self.segments.front().is_some_and(|first| first.state == State::InFlight);
+        if due && open { self.lose(0) } else { 0 }
     }
 
     /// Time that a segment may be late (RFC 8985 section 6.2 step 4, as in Linux).
@@ -348,7 +404,10 @@ impl Scoreboard {
         let mut losses = Losses::default();
         let Rack { latest, rtt, .. } = self.rack;
         // Without gaps, segments are in the order in which they were sent: if the first was sent late enough, all were.
-        if !self.has_gaps() && self.segments.front().is_none_or(|first| (first.sent, first.start) >= latest) {
+        if !self.has_gaps()
+            && !self.shuffled
+            && self.segments.front().is_none_or(|first| (first.sent, first.start) >= latest)
+        {
             return losses;
         }
         for at in 0..self.segments.len() {
@@ -425,6 +484,7 @@ impl Scoreboard {
     /// Counts everything as lost that was not selectively acknowledged, after a timeout. By RFC 8985 section 6.3, what
     /// was sent less than a round trip ago does not count, except for the first segment.
     pub(super) fn lose_all(&mut self, now: Time) {
+        self.reno.duplicates = 0;
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
             let recent = self.detection == LossDetection::Rack && segment.sent + self.rack.rtt > now;
@@ -438,6 +498,7 @@ impl Scoreboard {
     /// are in the network.
     pub(super) fn forget_losses(&mut self) {
         self.settled.counted = 0;
+        self.shuffled = true;
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
             let state = match segment.state {
@@ -547,7 +608,7 @@ mod tests {
         sacks: &[(u64, u64)],
     ) -> (Change, bool) {
         let min_rtt = Duration::from_nanos(min_rtt_ns);
-        let change = board.acknowledge(&Report { now, una, sacks, min_rtt, high_seq: 0 });
+        let change = board.acknowledge(&Report { now, una, sacks, min_rtt, high_seq: 0, recovery: false });
         let losses = board.find_losses(now, false, min_rtt, min_rtt);
         (change, losses.lost > 0)
     }
@@ -655,7 +716,14 @@ mod tests {
                 let first = board.segments.front().map_or(0, |segment| segment.start);
                 let sacks: Vec<_> = sacks.iter().map(|&(from, to)| (first + from, first + to)).collect();
                 let min_rtt = Duration::from_nanos(*min_rtt_ns);
-                let report = Report { now, una: first + una, sacks: &sacks, min_rtt, high_seq: first + 500 };
+                let report = Report {
+                    now,
+                    una: first + una,
+                    sacks: &sacks,
+                    min_rtt,
+                    high_seq: first + 500,
+                    recovery: *recovery,
+                };
                 let change = board.acknowledge(&report);
                 format!("{change:?} {:?}", board.find_losses(now, *recovery, rtt, min_rtt))
             }
@@ -683,6 +751,7 @@ mod tests {
                 Just(LossDetection::Dupthresh),
                 Just(LossDetection::DupthreshOnce),
                 Just(LossDetection::Holes),
+                Just(LossDetection::Newreno),
             ],
             steps in prop::collection::vec(any_step(), 1..80),
         ) {
@@ -707,6 +776,27 @@ mod tests {
                 });
                 let left = left.filter(|segment| (segment.sent, segment.start) < board.rack.latest);
                 prop_assert_eq!(left.count(), 0);
+            }
+        }
+
+        /// NewReno does not read ranges: that there are some is all it knows. At most all segments behind the first have
+        /// arrived.
+        #[test]
+        fn without_selective_acknowledgements_ranges_say_nothing(steps in prop::collection::vec(any_step(), 1..80)) {
+            let mut board = Scoreboard::new(LossDetection::Newreno, WindowUnit::Bytes, 100);
+            let mut blind = board.clone();
+            for (number, step) in (1..).zip(&steps) {
+                let hidden = match step.clone() {
+                    Step::Acknowledge { una, sacks, min_rtt_ns, recovery } => {
+                        let sacks = sacks.first().map(|_| (7, 8)).into_iter().collect();
+                        Step::Acknowledge { una, sacks, min_rtt_ns, recovery }
+                    }
+                    step => step,
+                };
+                prop_assert_eq!(take(&mut board, step, number), take(&mut blind, &hidden, number));
+                prop_assert_eq!(format!("{:?}", &board.segments), format!("{:?}", &blind.segments));
+                prop_assert_eq!((board.pipe(), board.sacked), (blind.pipe(), 0));
+                prop_assert!(board.reno.duplicates < board.segments.len().max(1));
             }
         }
 

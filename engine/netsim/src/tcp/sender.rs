@@ -263,6 +263,10 @@ pub struct Sender {
     /// Whether a recovery began, so that the first lost segment leaves whatever is in flight (RFC 6675 section 5, step
     /// 4.3).
     fast_retransmit: bool,
+    /// Whether a recovery has had a partial acknowledgement.
+    partial_ack: bool,
+    /// Segments that may leave yet by [`Stack::max_burst`].
+    burst_segments: u32,
     /// What may leave before the next look at [`Stack::tso_defer`].
     burst_bytes: u64,
     /// The largest segment on a short path.
@@ -306,6 +310,8 @@ impl Sender {
             snd_nxt: 0,
             written: 0,
             fast_retransmit: false,
+            partial_ack: false,
+            burst_segments: 0,
             burst_bytes: 0,
             largest_bytes: (GSO_BYTES / u64::from(config.mss)).max(2) * u64::from(config.mss),
             probe_pending: false,
@@ -386,6 +392,13 @@ impl Sender {
     /// The application writes more bytes.
     pub fn write(&mut self, bytes: u64) {
         self.written += bytes;
+        self.allow_burst();
+    }
+
+    fn allow_burst(&mut self) {
+        if let Some(most) = self.config.stack.max_burst {
+            self.burst_segments = most + u32::from(self.fast_retransmit);
+        }
     }
 
     // Sending
@@ -405,6 +418,7 @@ impl Sender {
             return None;
         }
         let outgoing = match self.frto {
+            _ if self.burst_segments == 0 && self.config.stack.max_burst.is_some() => None,
             Frto::New => self.next_of_frto(now),
             // Lost segments go first.
             _ if self.board.has_lost() => self.next_lost(now),
@@ -415,6 +429,7 @@ impl Sender {
             Some(outgoing) => self.note_sent(now, outgoing.len),
             None => self.end_burst(now),
         }
+        self.burst_segments = self.burst_segments.saturating_sub(1);
         outgoing
     }
 
@@ -790,7 +805,8 @@ impl Sender {
         let acked = event.ack - self.snd_una;
         self.snd_una = event.ack;
         let min_rtt = self.rtt.minimum().unwrap_or_default();
-        let report = Report { now, una: event.ack, sacks: event.sacks, min_rtt, high_seq: self.high_seq };
+        let recovery = self.state == CaState::Recovery;
+        let report = Report { now, una: event.ack, sacks: event.sacks, min_rtt, high_seq: self.high_seq, recovery };
         let change = self.board.acknowledge(&report);
         let rtt = self.sample(now, &change);
         let Sender { snd_una, snd_nxt, .. } = *self;
@@ -809,6 +825,7 @@ impl Sender {
         let losses = if plain && !self.board.has_gaps() { Losses::default() } else { self.alert(&news) };
         self.adjust_window(&news, &losses);
         self.set_timer(&news, &losses);
+        self.allow_burst();
         if self.config.stack.tso_defer || self.config.stack.small_queues {
             self.pacing_rate = Some(self.present_rate());
         }
@@ -889,6 +906,9 @@ impl Sender {
             self.state = CaState::Open;
         }
         let losses = self.find_losses(news.now);
+        if losses.lost > 0 && self.is_newreno() && self.state == CaState::Recovery {
+            self.fast_retransmit = true;
+        }
         let repair = match self.state {
             CaState::Recovery => false,
             // Linux: a retransmission that is lost as well begins a recovery.
@@ -936,9 +956,14 @@ impl Sender {
     }
 
     /// Whether no later data were acknowledged than those before the last reduction. ns-2 does not repair losses then
-    /// (`dupack_action`: `highest_ack_ > recover_`).
+    /// (`dupack_action`: `highest_ack_ > recover_`), nor does NewReno (RFC 6582 section 3.2 step 2).
     fn is_of_last_reduction(&self) -> bool {
-        self.config.stack.loss_detection == LossDetection::Holes && self.high_seq > 0 && self.snd_una <= self.high_seq
+        let waits = self.config.stack.loss_detection == LossDetection::Holes || self.is_newreno();
+        waits && self.high_seq > 0 && self.snd_una <= self.high_seq
+    }
+
+    fn is_newreno(&self) -> bool {
+        self.config.stack.loss_detection == LossDetection::Newreno
     }
 
     /// Ends a reduction if its data are acknowledged.
@@ -1029,6 +1054,7 @@ impl Sender {
         // A gradual reduction lets a segment go when it begins. If marks have begun it, Linux retransmits in its turn.
         self.fast_retransmit = self.board.has_lost() && self.config.stack.recovery != Recovery::Prr;
         self.ack_pipe = self.board.not_sacked();
+        self.partial_ack = false;
         self.state = CaState::Recovery;
     }
 
@@ -1048,6 +1074,7 @@ impl Sender {
         if std::mem::take(&mut self.pacer.holds) && self.timer.is_none_or(|(_, time)| time > now) {
             return;
         }
+        self.allow_burst();
         match self.timer.take() {
             Some((Timer::Probe, _)) if self.probe.is_none() => {
                 self.probe = Some(Probe { high_seq: self.snd_nxt, retransmission: false, sent: false });
@@ -1261,6 +1288,11 @@ impl Sender {
         let old = self.config.stack.loss_detection == LossDetection::Rack
             && news.change.earliest_sacked.is_some()
             && news.change.earliest_sacked < self.board.head_sent();
+        // RFC 6582 section 3.2 step 3: of partial acknowledgements, only the first restarts the timer.
+        let partial = news.acked > 0 && self.is_newreno() && self.state == CaState::Recovery;
+        if partial && std::mem::replace(&mut self.partial_ack, true) {
+            return;
+        }
         if (news.acked > 0 || old) && !self.schedule_probe(now, true) {
             match self.timer {
                 Some((Timer::Rto, _)) | None => self.timer = Some((Timer::Rto, now + self.rtt.rto())),
@@ -1710,6 +1742,96 @@ mod tests {
         assert_eq!(sender.board.pipe(), 9_000);
         ack(&mut sender, at(200), 10, &[], false);
         assert_eq!((sender.board.pipe(), sender.state()), (0, CaState::Open));
+    }
+
+    /// A sender of NewReno with ten segments in flight, of which the first and the fourth are lost.
+    fn newreno_sender() -> Sender {
+        let mut sender = sender(Reno);
+        sender.config.stack.loss_detection = LossDetection::Newreno;
+        sender.board = Scoreboard::new(LossDetection::Newreno, WindowUnit::Bytes, MSS);
+        sender.write(1_000_000);
+        assert_eq!(send_all(&mut sender, at(0)).len(), 10);
+        sender
+    }
+
+    /// An acknowledgement of nothing new: a segment has arrived out of order.
+    fn duplicate(sender: &mut Sender, now: Time) -> Vec<u64> {
+        let una = sender.snd_una() / u64::from(MSS);
+        ack(sender, now, una, &[(una + 1, una + 2)], false);
+        send_all(sender, now)
+    }
+
+    #[test]
+    fn an_acknowledgement_lets_at_most_a_burst_leave_besides_a_fast_retransmit() {
+        for (most, sent) in [(1, 1), (2, 2), (10, 10), (11, 10)] {
+            let mut sender = sender(Reno);
+            sender.config.stack.max_burst = Some(most);
+            sender.write(1_000_000);
+            assert_eq!(send_all(&mut sender, at(0)).len(), sent, "{most}");
+        }
+        let mut sender = newreno_sender();
+        sender.config.stack.max_burst = Some(1);
+        ack(&mut sender, at(100), 5, &[], false);
+        assert_eq!(send_all(&mut sender, at(100)), [10]);
+        assert_eq!(send_all(&mut sender, at(100)), [0u64; 0]);
+        let sent: Vec<_> = (0..3).map(|_| duplicate(&mut sender, at(200))).collect();
+        assert_eq!(sent, [[11], [12], [5]]); // the window has no room for another
+        sender.on_timeout(at(5_000));
+        assert_eq!(send_all(&mut sender, at(5_000)), [5]);
+    }
+
+    #[test]
+    fn without_sack_the_third_duplicate_loses_the_first_segment_and_each_partial_acknowledgement_the_next() {
+        let mut sender = newreno_sender();
+        assert_eq!(duplicate(&mut sender, at(100)), [10]); // limited transmit
+        assert_eq!((duplicate(&mut sender, at(100)), sender.state()), (vec![11], CaState::Disorder));
+        assert_eq!((duplicate(&mut sender, at(100)), sender.state()), (vec![0], CaState::Recovery));
+        assert_eq!((sender.window().ssthresh, sender.pipe()), (5_000, 9_000));
+        // The window has room once half of it has arrived (RFC 6582 section 3.2, steps 2 and 4).
+        let sent: Vec<_> = (4..=8).map(|_| duplicate(&mut sender, at(110))).collect();
+        assert_eq!(sent, [vec![], vec![], vec![], vec![], vec![12]]);
+        // Up to the fourth: whatever the window, that one leaves.
+        ack(&mut sender, at(200), 3, &[], false);
+        assert_eq!((send_all(&mut sender, at(200)), sender.state()), (vec![3, 13], CaState::Recovery));
+        // All that was in flight when the recovery began.
+        ack(&mut sender, at(300), 12, &[], false);
+        assert_eq!((sender.state(), sender.pipe(), sender.window().cwnd), (CaState::Open, 2_000, 5_000));
+        assert_eq!((sender.stats.retransmissions, sender.stats.fast_recoveries), (2, 1));
+    }
+
+    #[test]
+    fn without_sack_an_acknowledgement_without_new_data_is_no_duplicate_unless_something_is_out_of_order() {
+        let mut sender = newreno_sender();
+        for _ in 0..3 {
+            ack(&mut sender, at(100), 0, &[], false);
+        }
+        assert_eq!((sender.state(), sender.pipe()), (CaState::Open, 10_000));
+    }
+
+    #[test]
+    fn without_sack_only_the_first_partial_acknowledgement_restarts_the_timer() {
+        let mut sender = newreno_sender();
+        let _: Vec<_> = (0..3).map(|_| duplicate(&mut sender, at(100))).collect();
+        ack(&mut sender, at(200), 3, &[], false);
+        let first = sender.deadline();
+        assert!(first >= Some(at(1200)));
+        ack(&mut sender, at(300), 4, &[], false);
+        assert_eq!(sender.deadline(), first);
+        ack(&mut sender, at(400), 12, &[], false);
+        assert_eq!(sender.deadline(), None);
+    }
+
+    #[test]
+    fn without_sack_duplicates_of_data_sent_before_the_last_recovery_begin_none() {
+        let mut sender = newreno_sender();
+        let _: Vec<_> = (0..3).map(|_| duplicate(&mut sender, at(100))).collect();
+        ack(&mut sender, at(200), 12, &[], false);
+        send_all(&mut sender, at(200));
+        let _: Vec<_> = (0..3).map(|_| duplicate(&mut sender, at(300))).collect();
+        assert_eq!((sender.snd_una(), sender.stats.fast_recoveries), (12_000, 1));
+        ack(&mut sender, at(400), 13, &[], false);
+        let _: Vec<_> = (0..3).map(|_| duplicate(&mut sender, at(400))).collect();
+        assert_eq!(sender.stats.fast_recoveries, 2);
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Stack {
     pub timeouts_halve_again: bool,
     /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2).
     pub min_window: u32,
+    /// Most segments that leave at an acknowledgement or a timeout, or when data are written, besides a fast retransmit;
+    /// `None`: all that the window allows. ns-2 calls it `maxburst_`.
+    pub max_burst: Option<u32>,
     /// The window after a pause longer than a timeout.
     pub idle_restart: IdleRestart,
     /// How samples become a timeout.
@@ -143,6 +146,7 @@ impl Default for Stack {
             loss_base: LossBase::default(),
             timeouts_halve_again: false,
             min_window: 2,
+            max_burst: None,
             idle_restart: IdleRestart::default(),
             rto_estimator: RtoEstimator::default(),
             initial_alpha: 1.0,
@@ -205,6 +209,9 @@ pub enum LossDetection {
     /// are new ones. A retransmission that is lost waits for a timeout, and so does a loss behind a recovery if nothing
     /// later was acknowledged (ns-2's `SackFullTcpAgent::nxt_tseq` and `dupack_action`).
     Holes,
+    /// Three acknowledgements are duplicates, without looking at what they acknowledge selectively: the first segment is
+    /// lost, and in the recovery that begins, the next one at each acknowledgement of more data (RFC 6582, NewReno).
+    Newreno,
 }
 
 /// The window of a connection that was idle for longer than a timeout.
