@@ -73,6 +73,16 @@ def test_a_flow_list_is_replayed(cli: Cli, tmp_path: Path) -> None:
     assert (done.code, "contradict" in done.err) == (2, True)
 
 
+def test_seeds_that_are_the_same_run_are_doubted(cli: Cli, tmp_path: Path) -> None:
+    path, spec = tmp_path / "mine.csv", tmp_path / "jitter.yaml"
+    path.write_text("start_ns,src,dst,size_bytes\n0,h0,h7,1000\n1000,3,7,2000000\n")
+    spec.write_text("start_jitter: 1us\n")
+    for settings, doubted in (["--seeds", "2"], True), (["--seeds", "2", "--spec", str(spec)], False), ([], False):
+        done = cli("-s", "tcn", "--flow-list", str(path), *settings, "--json", "--out", str(tmp_path / "out"))
+        doubts = json.loads(done.out)["schemes"]["tcn"]["doubts"]
+        assert ("same-seeds" in {each["kind"] for each in doubts}) == doubted
+
+
 def test_parameters_reach_the_schemes_that_have_them(cli: Cli, tmp_path: Path) -> None:
     done = cli("-s", "tcn", "-s", "dctcp-red", *QUICK, "--param", "t=30us", "--json", "--out", str(tmp_path))
     assert set(json.loads(done.out)["schemes"]) == {"tcn:t=30us", "dctcp-red", "dctcp-red:tail"}

@@ -50,8 +50,17 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     yield from _of_windows(experiment, result)
     yield from _of_senders(experiment, result)
     yield from _of_percentiles(result)
+    yield from _of_seeds(result)
     yield from _of_attempts(result)
     yield from _of_answers(result)
+
+
+def _of_seeds(result: SchemeResult) -> Iterator[Doubt]:
+    """Doubt intervals over seeds that are the same run: a list of flows where nothing else is random."""
+    first, *others = result.seeds
+    alike = [seed for seed in others if (seed.flow_list, seed.fct_us) == (first.flow_list, first.fct_us)]
+    if others and len(alike) == len(others):
+        yield doubt("same-seeds", seeds=len(result.seeds))
 
 
 def _of_attempts(result: SchemeResult) -> Iterator[Doubt]:

@@ -66,6 +66,10 @@ WORDS = {
         "{silent:,} of the {senders:,} hosts that may send have none of the {flows:,} flows of seed {seed}, so chance "
         "decides which lines are busy: {remedy}"
     ),
+    "same-seeds": (
+        "all {seeds} seeds are the same run, since they have the same flows and nothing else is random: their "
+        "intervals of 0 say nothing. Take --seeds 1, or make them differ, as by `start_jitter: 1us` in the file of --spec"
+    ),
     "rate-beyond-line": (
         "flow {flow} has an application of {rate}b/s behind a line of {line}b/s, which carries {payload_gbps:.4g} Gb/s "
         "of payload: the rate limits nothing"
