@@ -76,6 +76,8 @@ struct Reno {
     duplicates: usize,
     /// Whether the last acknowledgement was for more data.
     advanced: bool,
+    /// End of the data that were in flight at the last timeout. Duplicates before it are not counted.
+    timed_out: u64,
 }
 
 /// What need not be looked at again. An acknowledgement repeats what those before it said, and a window has thousands of
@@ -260,7 +262,8 @@ impl Scoreboard {
 
     /// An acknowledgement of `arrived` segments in order. Those that duplicates have told of are not new, and the first
     /// has waited for none: the others give no round trip. Ranges are not read: that there are some shows that a
-    /// segment has arrived out of order.
+    /// segment has arrived out of order. After a timeout all in flight counts as lost, and duplicates say no more: they
+    /// may be of copies from before, and let nothing leave (RFC 6582 section 4).
     fn count_duplicates(&mut self, report: &Report<'_>, arrived: usize, change: &mut Change) {
         let duplicates = self.reno.duplicates;
         self.reno.advanced = arrived > 0;
@@ -273,7 +276,8 @@ impl Scoreboard {
             let partial = report.recovery && report.una < report.high_seq;
             let behind = self.segments.len().saturating_sub(1);
             self.reno.duplicates = if partial { (duplicates - known).min(behind) } else { 0 };
-        } else if !report.sacks.is_empty() && duplicates + 1 < self.segments.len() {
+        } else if !report.sacks.is_empty() && duplicates + 1 < self.segments.len() && report.una >= self.reno.timed_out
+        {
             self.reno.duplicates += 1;
             change.delivered = self.weight_of(1);
         }
@@ -485,6 +489,7 @@ impl Scoreboard {
     /// was sent less than a round trip ago does not count, except for the first segment.
     pub(super) fn lose_all(&mut self, now: Time) {
         self.reno.duplicates = 0;
+        self.reno.timed_out = self.segments.back().map_or(0, Segment::end);
         for at in 0..self.segments.len() {
             let segment = self.segments[at];
             let recent = self.detection == LossDetection::Rack && segment.sent + self.rack.rtt > now;
@@ -497,6 +502,7 @@ impl Scoreboard {
     /// Takes back that segments were lost, because they were only late: of those that were retransmitted, both copies
     /// are in the network.
     pub(super) fn forget_losses(&mut self) {
+        self.reno.timed_out = 0;
         self.settled.counted = 0;
         self.shuffled = true;
         for at in 0..self.segments.len() {

@@ -1800,6 +1800,29 @@ mod tests {
     }
 
     #[test]
+    fn without_sack_duplicates_after_a_timeout_let_nothing_leave_until_all_is_repaired() {
+        let mut sender = newreno_sender();
+        sender.on_timeout(at(5_000));
+        assert_eq!(send_all(&mut sender, at(5_000)), [0]);
+        // The nine others arrive only now.
+        for _ in 0..9 {
+            assert_eq!(duplicate(&mut sender, at(5_010)), [0u64; 0]);
+        }
+        assert_eq!((sender.pipe(), sender.state()), (1_000, CaState::Loss));
+        // The fourth is lost as well: up to there the acknowledgement takes away what need not be sent again.
+        ack(&mut sender, at(5_100), 3, &[], false);
+        assert_eq!(send_all(&mut sender, at(5_100)), [3, 4]);
+        ack(&mut sender, at(5_200), 9, &[], false);
+        assert_eq!((send_all(&mut sender, at(5_200)), sender.state()), (vec![9, 10, 11], CaState::Loss));
+        assert_eq!(duplicate(&mut sender, at(5_210)), [0u64; 0]);
+        ack(&mut sender, at(5_300), 10, &[], false);
+        send_all(&mut sender, at(5_300));
+        let before = sender.pipe();
+        duplicate(&mut sender, at(5_400));
+        assert_eq!((sender.state(), sender.board.pipe()), (CaState::Disorder, before)); // one has left, one came
+    }
+
+    #[test]
     fn without_sack_an_acknowledgement_without_new_data_is_no_duplicate_unless_something_is_out_of_order() {
         let mut sender = newreno_sender();
         for _ in 0..3 {
