@@ -68,7 +68,8 @@ WORDS = {
     ),
     "same-seeds": (
         "all {seeds} seeds are the same run, since they have the same flows and nothing else is random: their "
-        "intervals of 0 say nothing. Take --seeds 1, or make them differ, as by `start_jitter: 1us` in the file of --spec"
+        "intervals of 0 say nothing. Take --seeds 1, or make them differ, as by `start_jitter: 1us` in a file of "
+        "settings (--spec)"
     ),
     "rate-beyond-line": (
         "flow {flow} has an application of {rate}b/s behind a line of {line}b/s, which carries {payload_gbps:.4g} Gb/s "
