@@ -398,7 +398,7 @@ def test_a_part_is_of_the_default_where_an_experiment_has_no_number_of_flows() -
     ],
 )
 def test_a_size_that_is_none_is_refused(options: list[str], why: str, cli: Callable[..., Finished]) -> None:
-    for command in (["reproduce", "diffecn-fair"], ["vary", "ecnsharp-sched"], ["artifact", "diffecn-fair"]):
+    for command in (["reproduce", "diffecn-fair"], ["vary", "ecnsharp-threshold"], ["artifact", "diffecn-fair"]):
         refused = cli(*command, *options)
         assert refused.code == 2
         assert re.search(why, refused.err)
