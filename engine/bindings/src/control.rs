@@ -70,6 +70,16 @@ impl Control {
         to_python(python, &value)
     }
 
+    /// A register's cells that are not 0: indices and values. An array may have millions of cells, most of them 0.
+    fn register_values<'py>(&self, python: Python<'py>, name: String) -> PyResult<Vec<(u64, Bound<'py, PyAny>)>> {
+        let values = self.act(python, move |state, _| {
+            let register = state.find_register(&name).map_err(refuse)?;
+            let cells = (0..).map_while(|index| Some((index, state.register(register, index)?)));
+            Ok(cells.filter(|(_, value)| *value != BigUint::ZERO).collect::<Vec<_>>())
+        })?;
+        values.iter().map(|(index, value)| Ok((*index, to_python(python, value)?))).collect()
+    }
+
     /// Sets a register cell. The value is cut to the cell's width.
     fn set_register(&self, python: Python<'_>, name: String, index: u64, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = from_python(value)?;

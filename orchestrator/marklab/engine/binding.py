@@ -68,6 +68,9 @@ class Control(Protocol):
     def register(self, name: str, index: int) -> int:
         """Value of a cell."""
 
+    def register_values(self, name: str) -> list[tuple[int, int]]:
+        """Indices and values of the cells that are not 0."""
+
     def set_register(self, name: str, index: int, value: int) -> None:
         """Sets a cell."""
 

@@ -119,9 +119,15 @@ class Device:
         sizes = [{part["name"]: part["size"] or 0 for part in (parts or self._parts)[kind]} for kind in kinds]
         registers, counters = sizes
         return Memory(
-            {name: [self._harness.register(name, at) for at in range(size)] for name, size in registers.items()},
+            {name: self._register_cells(name, size) for name, size in registers.items()},
             {name: [self._harness.counter(name, at) for at in range(size)] for name, size in counters.items() if size},
         )
+
+    def _register_cells(self, name: str, size: int) -> list[int]:
+        cells = [0] * size
+        for at, value in self._harness.register_values(name):
+            cells[at] = value
+        return cells
 
     def _full_name(self, kind: str, name: str) -> str:
         return names.find(kind, name, [part["name"] for part in self._parts[f"{kind}s"]])
