@@ -76,8 +76,32 @@ def test_pi_and_rem_of_ns_2() -> None:
         "q_ref": 41, "period": 5882, "a": 0.00001822, "b": 0.00001816, "drop_not_ect": 0
     }  # fmt: skip
     assert values("rem:ns2,b_star=62KB", setup) == {
-        "b_star": 41, "phi": 1.001, "alpha": 0.1, "period": 2000, "gamma": 0.001, "drop_not_ect": 0
+        "b_star": 41, "phi": 1.001, "alpha": 0.1, "period": 2000, "gamma": 0.001, "mean_pktsize": 1000,
+        "drop_not_ect": 0,
     }  # fmt: skip
+
+
+def test_a_packet_of_thresholds_may_have_another_length() -> None:
+    """ECN+, section 4.2, with the packets of ns-2: 62 KB are 62 packets, or 4.96 ms."""
+    setup = Setup(10**8, parse_rtt("10ms..150ms"), 1.0, 600, packet_bytes=1000)
+    assert values("pi:ns2,q_ref=62KB", setup)["q_ref"] == 62
+    assert values("dctcp-red:k=4960us", setup)["k"] == 62
+    found = values("red:adaptive", setup)
+    assert (found["min"], found["max"]) == (31, 94)
+    assert fit("dctcp-red:k=62KB", setup).reported["k"].text(setup) == "62 packets = 62 KB = 4960 us"
+
+
+def test_rem_counts_the_capacity_in_full_packets() -> None:
+    """On Ethernet, one of 1,500 bytes takes 1,538 of the line; ns-2's REM has `mean_pktsize_ 1000`."""
+    setup = Setup(10**8, parse_rtt("10ms..150ms"), 1.0, 600)
+    per_period = {}
+    for label in ("rem:ns2,mean_pktsize=1538", "rem:ns2"):
+        (params,) = (entry for entry in fit(label, setup).entries if entry["table"] == "marking.params")
+        per_period[label] = params["params"]["per_period_q40"] / params["params"]["per_arrived_q40"]
+    assert values("rem", setup)["mean_pktsize"] == 1538
+    # Packets in 2 ms at 100 Mb/s.
+    assert per_period["rem:ns2"] == pytest.approx(25, rel=1e-6)
+    assert per_period["rem:ns2,mean_pktsize=1538"] == pytest.approx(25 * 1000 / 1538, rel=1e-6)
 
 
 @pytest.mark.parametrize(

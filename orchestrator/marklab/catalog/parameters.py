@@ -52,17 +52,19 @@ class Setup:
     queue_packets: float
     queues: Queues = field(default_factory=Queues)
     frame_bytes: int = FULL_FRAME_BYTES
+    # What a packet counts where bytes or time become packets.
+    packet_bytes: int = MTU_BYTES
 
     @property
     def packets_per_us(self) -> float:
-        """Packets of 1500 bytes that the line carries in a microsecond."""
-        return self.rate_bps / (8e6 * MTU_BYTES)
+        """Packets of `packet_bytes` that the line carries in a microsecond."""
+        return self.rate_bps / (8e6 * self.packet_bytes)
 
     def names(self) -> dict[str, Value | tuple[int, ...]]:
         """Names that rules may use."""
         return {
             "rate_bps": self.rate_bps,
-            "mtu_bytes": MTU_BYTES,
+            "mtu_bytes": self.packet_bytes,
             "packets_per_us": self.packets_per_us,
             "rtt_min_us": self.rtt.min_ns / 1e3,
             "rtt_mean_us": self.rtt.mean_ns / 1e3,
@@ -130,7 +132,7 @@ class Setting:
         packets = amount * setup.packets_per_us if is_time else amount
         forms = [
             f"{packets:.4g} packets",
-            f"{packets * MTU_BYTES / 1e3:.4g} KB",
+            f"{packets * setup.packet_bytes / 1e3:.4g} KB",
             f"{packets / setup.packets_per_us:.4g} us",
         ]
         return " = ".join(reversed(forms) if is_time else forms)
@@ -180,7 +182,7 @@ def _amount(name: str, kind: str, text: str, setup: Setup) -> float:
         if packets is None and text.endswith("s"):
             length = units.parse_time(text) / 1e3 * setup.packets_per_us
         elif packets is None:
-            length = units.parse_size(text) / MTU_BYTES
+            length = units.parse_size(text) / setup.packet_bytes
         elif packets[2] or kind == "queue_length":
             length = float(packets[1])
         else:

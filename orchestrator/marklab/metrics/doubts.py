@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from marklab.catalog.parameters import Setting, Setup
-from marklab.devices.frames import HEADER_BYTES, MTU_BYTES
+from marklab.devices.frames import HEADER_BYTES
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.results.doubts import Doubt, doubt
 from marklab.results.summary import QUERY, SchemeResult
@@ -210,7 +210,7 @@ def _of_thresholds(scheme: ReadyScheme) -> Iterator[Doubt]:
         if setting.parameter.kind == "time" and float(setting.exact) < 1:
             yield doubt("below-clock", setting.name, name=setting.name, us=float(setting.exact))
         if setting.parameter.threshold and _in_packets(setting, fitted.setup) >= fitted.setup.queue_packets:
-            limit = f"{fitted.setup.queue_packets:g} packets of {MTU_BYTES} bytes"
+            limit = f"{fitted.setup.queue_packets:g} packets of {fitted.setup.packet_bytes} bytes"
             threshold = setting.text(fitted.setup)
             yield doubt("beyond-queue", setting.name, name=setting.name, threshold=threshold, limit=limit)
 

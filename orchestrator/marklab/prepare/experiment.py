@@ -163,7 +163,9 @@ def setup_of(spec: Spec, network: Network) -> Setup:
     """What rules depend on, of a described run."""
     limit = spec.queues.buffer or spec.queue_limit
     frame_bytes = spec.transport.mss_bytes + HEADER_BYTES
-    return Setup(network.line_rate_bps, spec.rtt, spec.lambda_, limit.in_packets(MTU_BYTES), spec.queues, frame_bytes)
+    packet_bytes = spec.threshold_packet_bytes or MTU_BYTES
+    queue_packets = limit.in_packets(packet_bytes)
+    return Setup(network.line_rate_bps, spec.rtt, spec.lambda_, queue_packets, spec.queues, frame_bytes, packet_bytes)
 
 
 def prepare(spec: Spec) -> Experiment:

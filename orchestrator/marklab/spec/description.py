@@ -23,7 +23,7 @@ from marklab.devices.pfc import Pfc
 from marklab.devices.pias import Pias
 from marklab.devices.queueing import Queues
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, OneOrMore, Rate, Time, read_yaml, unread, validate, written
+from marklab.model import Model, OneOrMore, Rate, Size, Time, read_yaml, unread, validate, written
 from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
 from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
@@ -126,6 +126,8 @@ class Spec(Model):
     pias: Pias | None = None
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds have lambda 1, for DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
+    # Bytes that a packet counts where a threshold in bytes or time becomes one in packets. Default: 1,500.
+    threshold_packet_bytes: Size | None = Field(default=None, alias="threshold_packet", ge=64, le=65535)
     workload: Distribution = load_workload("web_search")
     # A load above 1 exceeds the capacity of the bottleneck.
     load: float = Field(default=0.5, gt=0, le=2)
