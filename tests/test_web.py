@@ -252,6 +252,18 @@ def test_readers_in_a_closed_loop_ask_for_what_others_ask_for() -> None:
     assert np.median(waits_ns[closed.same_connection[later]]) == pytest.approx(20e6 * np.log(2), rel=0.1)
 
 
+def test_readers_may_wait_for_the_objects_of_a_page_only() -> None:
+    """Pages begin when those of readers who never wait do, on connections of their own."""
+    loops = [{"think": "2s", "gap": "20ms", "persistent": True, "closed_loop": loop} for loop in ("page", True)]
+    page, whole = (flows_of(until="10s", sessions=sessions) for sessions in loops)
+    assert (page.start_ns == whole.start_ns).all()
+    assert (page.same_connection == whole.same_connection).all()
+    assert (page.waiting == page.same_connection).all()
+    assert (page.after[page.waiting] == whole.after[page.waiting]).all()
+    firsts = ~page.waiting
+    assert (page.for_engine()["start_ns"][firsts] == page.start_ns[firsts]).all()
+
+
 def test_some_flows_of_a_list_still_wait_for_each_other() -> None:
     flows = flows_of(**LOOP)
     rows = np.flatnonzero(flows.dst == flows.dst[0])

@@ -7,7 +7,8 @@ reader thinks, and then the next page begins. Think times are Pareto's, and a se
 the run begins, as if it had been there for ever.
 
 In a closed loop the same times count from the end of the object before, so that a slow network is asked for less (the
-customers of section 7): the list has what readers would ask for of a network that takes no time.
+customers of section 7): the list has what readers would ask for of a network that takes no time. In a loop of a page
+only its objects wait for each other, and pages begin at their times.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ def _of(spec: Spec, sessions: Sessions, network: Network, seed: int, sizes: UInt
         return flows
     after = _before(session)
     same_page = (after >= 0) & (page == page[after])
+    if sessions.closed_loop == "page":
+        after = np.where(same_page, after, -1)
     return _to_the_end(spec, replace(flows, after=after, same_connection=same_page & sessions.persistent))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -89,15 +89,15 @@ class Sessions(Model):
     """Readers of the web (`prepare.web`). Defaults are those of ns-2's examples of Feldmann et al. (SIGCOMM 1999).
 
     `think` is the mean time from a page's last object to the next page, `gap` the mean time between objects of a page.
-    Both begin at the start of an object, or in a closed loop at its end. `persistent` connections carry all objects of
-    a page.
+    Both begin at the start of an object, or in a closed loop at its end. In a loop of a page, only `gap` does: readers
+    wait for the objects of a page, and pages come at their times. `persistent` connections carry all objects of a page.
     """
 
     think_ns: Time = Field(default=50 * 10**9, alias="think", gt=0)
     think_shape: float = Field(default=2.0, gt=1, le=100)
     objects: float = Field(default=4.0, ge=1, le=10_000, description="per page, mean")
     gap_ns: Time = Field(default=500 * 10**6, alias="gap")
-    closed_loop: bool = False
+    closed_loop: bool | Literal["page"] = False
     persistent: bool = False
 
     @model_validator(mode="after")
