@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -111,28 +112,28 @@ Place = tuple[str | int, ...]
 
 
 def validate(
-    model: type[Described], data: object, where: str, lines: Callable[[Place], int | None] | None = None
+    model: type[Described], data: object, where: str, line: Callable[[Place], int | None] | None = None
 ) -> Described:
     """Make a description from plain data. Raises BadInput with all that is wrong in one message.
 
-    `where` names the source of the data in that message, and `lines` finds the line of a place in it.
+    `where` names the source of the data in that message, and `line` finds the line of a place in it.
     """
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(model, problem, lines) for problem in error.errors()]
+        problems = [_problem(model, problem, line) for problem in error.errors()]
         remedies = [remedy for _, remedy in problems if remedy]
         text = "; ".join(message for message, _ in problems)
         raise BadInput(f"{where}: {text}" if where else text, remedies[0] if remedies else None) from error
 
 
 def _problem(
-    model: type[BaseModel], problem: Any, lines: Callable[[Place], int | None] | None
+    model: type[BaseModel], problem: Any, line: Callable[[Place], int | None] | None
 ) -> tuple[str, str | None]:
     message, remedy = _said(model, problem)
     cause = problem.get("ctx", {}).get("error")
-    line = lines((*problem["loc"], *getattr(cause, "place", ()))) if lines is not None else None
-    return (message if line is None else f"line {line}: {message}"), remedy
+    number = line((*problem["loc"], *getattr(cause, "place", ()))) if line is not None else None
+    return (message if number is None else f"line {number}: {message}"), remedy
 
 
 def _said(model: type[BaseModel], problem: Any) -> tuple[str, str | None]:
@@ -222,25 +223,20 @@ def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[Base
     return model
 
 
-def lines_of(path: Path) -> Callable[[Place], int | None]:
-    """A function that finds the line of a place in a YAML file: that of the deepest part of the place that is there."""
-    root = yaml.compose(path.read_text(encoding="utf-8"), _LOADER)
-
-    def line(place: Place) -> int | None:
-        node, found = root, root
-        for part in place:
-            if isinstance(node, yaml.MappingNode):
-                key, node = next(((key, value) for key, value in node.value if key.value == part), (None, None))
-            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-                key = node = node.value[part]
-            else:
-                break
-            if key is None:
-                break
-            found = key
-        return found.start_mark.line + 1 if found is not None else None
-
-    return line
+def line_of(path: Path, place: Place) -> int | None:
+    """The line of a place in a YAML file: that of the deepest part of the place that is there."""
+    node = found = yaml.compose(path.read_text(encoding="utf-8"), _LOADER)
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            key, node = next(((key, value) for key, value in node.value if key.value == part), (None, None))
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            key = node = node.value[part]
+        else:
+            break
+        if key is None:
+            break
+        found = key
+    return found.start_mark.line + 1 if found is not None else None
 
 
 def read_described(
@@ -250,7 +246,7 @@ def read_described(
 
     Raises BadInput if the file cannot be read, or does not hold such a description.
     """
-    return validate(model, prepare(dict(read_yaml(path))), str(path), lines_of(path))
+    return validate(model, prepare(dict(read_yaml(path))), str(path), partial(line_of, path))
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:

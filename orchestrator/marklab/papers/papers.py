@@ -8,7 +8,7 @@ from functools import cache
 from pydantic import model_validator
 
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, lines_of, read_yaml, validate
+from marklab.model import Model, Place, line_of, read_yaml, validate
 from marklab.papers.experiment import PAPERS, Column, PaperExperiment, known_experiments, load_experiment
 from marklab.papers.reading import Assumption, Change, with_reading
 
@@ -60,9 +60,8 @@ def papers() -> dict[str, Paper]:
 
     Raises BadInput for an experiment that has neither a file nor a reason, and for a file that belongs to no paper.
     """
-    line = lines_of(PAPERS)
     found = {
-        name: validate(Paper, plain, str(PAPERS), lambda place, name=name: line((name, *place)))  # type: ignore[misc]
+        name: validate(Paper, plain, str(PAPERS), lambda place, name=name: line_of(PAPERS, (name, *place)))  # type: ignore[misc]
         for name, plain in read_yaml(PAPERS).items()
     }
     listed = {name: lacks for paper in found.values() for name, lacks in paper.experiments.items()}
@@ -108,7 +107,10 @@ def columns_of(name: str) -> dict[Column, PaperExperiment]:
     of, paper = next((key, paper) for key, paper in papers().items() if name in paper.experiments)
     if not any(assumption.is_about(name) for assumption in paper.reading):
         return {Column.PRINTED: printed}
-    line = lines_of(PAPERS)
-    read = with_reading(name, printed, paper.reading, lambda place: f"{PAPERS}, line {line((of, 'reading', *place))}")
+
+    def where(place: Place) -> str:
+        return f"{PAPERS}, line {line_of(PAPERS, (of, 'reading', *place))}"
+
+    read = with_reading(name, printed, paper.reading, where)
     same = (read.setup, read.schemes) == (printed.setup, printed.schemes)
     return {Column.PRINTED: printed} if same else {Column.PRINTED: printed, Column.READING: read}

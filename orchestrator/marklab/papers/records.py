@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from marklab.errors import BadInput
-from marklab.model import Model, lines_of, validate
+from marklab.model import Model, line_of, validate
 from marklab.papers.claims import Claim, Label, Settings
 from marklab.papers.experiment import Column, Effort, PaperExperiment, Size, known_experiments, runs_of
 from marklab.papers.findings import Finding
@@ -136,7 +136,7 @@ def recorded_findings(name: str, paper: PaperExperiment, run: RecordedRun | None
         if strange:
             path, of = known_experiments()[name], ", ".join(sorted(strange))
             said = f"{_path(name)}: `{each.says}` was found at another grid's {of}"
-            grid = f"{path}, line {lines_of(path)(('grid',))}"
+            grid = f"{path}, line {line_of(path, ('grid',))}"
             raise BadInput(f"{said}; the grid is in {grid}", f"`reproduce {name} --record`")
     return [_finding(claim, found.get(claim.says)) for claim in paper.claims]
 

@@ -81,10 +81,11 @@ def settings_digest(paper: PaperExperiment) -> str:
 
 def digests_of_variations(name: str) -> dict[str, str]:
     """The digests of an experiment's variations by what they say, and its own by an empty text."""
-    digests = {"": settings_digest(varied_experiment(name))}
+    paper = varied_experiment(name)
+    digests = {"": settings_digest(paper)}
     for change in variations_of(name):
         try:
-            digests[change.says] = settings_digest(with_change(varied_experiment(name), change))
+            digests[change.says] = settings_digest(with_change(paper, change))
         except BadInput as error:
             raise BadInput(f"the variation `{change.says}` of {name}: {error}", error.remedy) from error
         if digests[change.says] == digests[""]:
