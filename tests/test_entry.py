@@ -134,18 +134,31 @@ def test_progress_goes_to_a_terminal_only(tmp_path: Path) -> None:
     assert (tmp_path / "stdout").read_text().startswith('{"spec"')
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["schemes"], ["compare", "--help"]])
-def test_commands_without_a_run_load_no_heavy_library(arguments: list[str]) -> None:
-    """Loading would cost each of them a quarter of a second or more."""
+def loaded_by(arguments: list[str], cwd: Path = REPOSITORY) -> set[str]:
+    """The modules that a command has loaded when it ends."""
     script = (
         "import sys, atexit; from marklab.cli.main import main;"
-        "atexit.register(lambda: print(sorted({'polars', 'scipy'} & set(sys.modules)), file=sys.stderr));"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
         "main(sys.argv[1:])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
     )
-    assert (done.returncode, done.stderr) == (0, "[]\n")
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["schemes"], ["compare", "--help"]])
+def test_commands_without_a_run_load_no_heavy_library(arguments: list[str]) -> None:
+    """Loading would cost each of them a quarter of a second or more."""
+    assert not loaded_by(arguments) & {"polars", "scipy"}
+
+
+def test_a_run_loads_no_other_command_and_of_one_seed_no_statistics(tmp_path: Path) -> None:
+    run = ["run", "-s", "tcn", "--flows", "50", "--seeds", "1", "--json", "--no-report", "--out", str(tmp_path)]
+    loaded = loaded_by(run)
+    assert "marklab.cli.run" in loaded
+    assert not loaded & {"marklab.cli.compare", "marklab.cli.sweep", "scipy"}
 
 
 RUN = f'"{sys.executable}" "{ENTRY}" -s tcn --flows 50 --seeds 1'

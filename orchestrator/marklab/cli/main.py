@@ -8,7 +8,8 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
@@ -16,48 +17,32 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from marklab.cli.compare import compare
-from marklab.cli.crosscheck import crosscheck
-from marklab.cli.doctor import doctor
-from marklab.cli.lab import lab
-from marklab.cli.papers.artifact import artifact, repeat
-from marklab.cli.papers.burst_queue import burst_queue
-from marklab.cli.papers.fidelity import fidelity
-from marklab.cli.papers.reproduce import reproduce
-from marklab.cli.papers.vary import vary
-from marklab.cli.plot import plot
-from marklab.cli.programs.promote import promote
-from marklab.cli.programs.stf import stf
-from marklab.cli.programs.switch import switch
-from marklab.cli.report import report
-from marklab.cli.run import run
-from marklab.cli.schema import schema
-from marklab.cli.show import check, schemes
-from marklab.cli.sweep import sweep
 from marklab.errors import Interrupted, MarklabError, unknown
 from marklab.paths import COMMAND
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "run": run,
-    "sweep": sweep,
-    "schemes": schemes,
-    "schema": schema,
-    "check": check,
-    "stf": stf,
-    "switch": switch,
-    "compare": compare,
-    "crosscheck": crosscheck,
-    "lab": lab,
-    "report": report,
-    "plot": plot,
-    "reproduce": reproduce,
-    "vary": vary,
-    "artifact": artifact,
-    "repeat": repeat,
-    "fidelity": fidelity,
-    "promote": promote,
-    "burst-queue": burst_queue,
-    "doctor": doctor,
+# The module of each command, which has a function of its name. Only the module of the command that is called is loaded:
+# all of them take half a second.
+_COMMANDS = {
+    "run": "marklab.cli.run",
+    "sweep": "marklab.cli.sweep",
+    "schemes": "marklab.cli.show",
+    "schema": "marklab.cli.schema",
+    "check": "marklab.cli.show",
+    "stf": "marklab.cli.programs.stf",
+    "switch": "marklab.cli.programs.switch",
+    "compare": "marklab.cli.compare",
+    "crosscheck": "marklab.cli.crosscheck",
+    "lab": "marklab.cli.lab",
+    "report": "marklab.cli.report",
+    "plot": "marklab.cli.plot",
+    "reproduce": "marklab.cli.papers.reproduce",
+    "vary": "marklab.cli.papers.vary",
+    "artifact": "marklab.cli.papers.artifact",
+    "repeat": "marklab.cli.papers.artifact",
+    "fidelity": "marklab.cli.papers.fidelity",
+    "promote": "marklab.cli.programs.promote",
+    "burst-queue": "marklab.cli.papers.burst_queue",
+    "doctor": "marklab.cli.doctor",
 }
 
 # Commands that do something without arguments; the others show their help.
@@ -73,9 +58,13 @@ _HELP = """A lab for ECN marking schemes written in P4.
 Options without a command are options of `run`: --scheme ecn-sharp --load 0.8"""
 
 
-def _app() -> typer.Typer:
+def _app(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
-    for name, command in _COMMANDS.items():
+    # Without a callback, a single command would take the place of the whole command line.
+    app.callback()(lambda: None)
+    for name in names:
+        command: Callable[..., None] = getattr(import_module(_COMMANDS[name]), name.replace("-", "_"))
         app.command(name, no_args_is_help=name not in _WITHOUT_ARGUMENTS)(command)
     return app
 
@@ -118,7 +107,8 @@ def _call(args: list[str]) -> int:
         args.insert(0, "run")
     elif args and args[0] not in _COMMANDS and args[0] != "--help":
         raise unknown("command", args[0], _COMMANDS)
-    return _app()(args, prog_name=COMMAND, standalone_mode=False) or 0
+    names = args[:1] if args and args[0] in _COMMANDS else list(_COMMANDS)
+    return _app(names)(args, prog_name=COMMAND, standalone_mode=False) or 0
 
 
 def _catch_signals() -> None:
