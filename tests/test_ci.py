@@ -67,8 +67,10 @@ def test_it_runs_what_everyone_runs() -> None:
     script = REPOSITORY / ".ci" / "run"
     assert os.access(script, os.X_OK)
     subprocess.run([tool("sh"), "-n", str(script)], check=True)
-    targets = re.findall(r"^(?:exec )?make ([\w-]+)$", script.read_text(), re.MULTILINE)
-    assert targets == ["test", "compare", "test-wheel"]
+    goals = {word for line in re.findall(r"\bmake (.+)$", script.read_text(), re.MULTILINE) for word in line.split()}
+    in_test = re.search(r"^test: (.+)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert in_test
+    assert {*in_test[1].split(), "compare", "test-wheel"} <= goals
     planned = dry_run("compare")
     assert "orchestrator.py sweep results/reference/sweep.yaml" in planned
     assert "--policy results/reference/policy.yaml" in planned
