@@ -116,7 +116,7 @@ def test_each_number_of_a_paper_is_counted_once() -> None:
     counted = sum(
         len(load_experiment(name).claims) + len(load_experiment(name).not_run) for name in known_experiments()
     )
-    assert re.search(rf"\| \*\*all\*\* \| as printed \| \| {counted} \|", overview)
+    assert re.search(rf"\| \*\*all\*\* \| as printed \| all \| {counted} \|", overview)
 
 
 def test_a_record_of_another_grid_is_refused(kept: Path) -> None:
@@ -234,6 +234,30 @@ def test_variations_are_recorded_and_on_the_page(kept: Path, tmp_path: Path, cli
     varied["settings"] = "0" * 16
     path.write_text(json.dumps(plain | {"variations": varied}))
     assert f"nothing was varied yet: {says}" in of_diffecn()
+
+
+def row(section: str, first: str) -> list[str]:
+    """A row of a table of the overview."""
+    table = all_pages.pages()[all_pages.OVERVIEW].partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    found = next(line for line in table.splitlines() if line.startswith(f"| {first} |"))
+    return [cell.strip() for cell in found.strip("|").split("|")]
+
+
+def test_the_overview_says_how_far_variations_go(kept: Path) -> None:
+    """An experiment whose variations are gone is missing in what was varied and explained."""
+    section = "How far other settings would go"
+    plain = json.loads((kept / "diffecn-period.json").read_text())
+    before = row(section, "DiffECN")
+    assert before[1] == row("Overview", "DiffECN | one reading | all")[-1]
+    tried = list(records.recorded_variations("diffecn-period").values())
+    assert tried
+    del plain["variations"]
+    (kept / "diffecn-period.json").write_text(json.dumps(plain))
+    after = row(section, "DiffECN")
+    assert after[:3] == before[:3]
+    assert int(after[3]) == int(before[3]) - len(tried)
+    explained = sum(any(each.effect is Effect.EXPLAINS for each in of_claim) for of_claim in tried)
+    assert int(after[4]) == int(before[4]) - explained
 
 
 def test_only_recorded_claims_that_disagree_are_varied(kept: Path, cli: Cli) -> None:
@@ -471,7 +495,9 @@ def test_the_readme_has_what_was_found() -> None:
     assert {"agrees", "disagrees"} <= {verdict for _, verdict in rows}
     overview = all_pages.pages()[all_pages.OVERVIEW]
     for column in Column:
-        (counts,) = re.findall(rf"\| \*\*all\*\* \| {column.head} \|  ?\| \d+ \| (\d+) \| (\d+) \| (\d+) \|", overview)
+        (counts,) = re.findall(
+            rf"\| \*\*all\*\* \| {column.head} \| all \| \d+ \| (\d+) \| (\d+) \| (\d+) \|", overview
+        )
         counted = "{} agree, {} disagree and {} are undetermined".format(*counts)
         assert f"{column.head}, {counted}" in " ".join(section.split())
 

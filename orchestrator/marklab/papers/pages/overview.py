@@ -11,14 +11,21 @@ from marklab.papers.findings import Finding
 from marklab.papers.pages.hours import hours_table
 from marklab.papers.pages.recorded import RecordedExperiment, lacking_in, of_weight, verdict_counts
 from marklab.papers.papers import papers
-from marklab.papers.records import RecordedRun, texts_about
+from marklab.papers.records import RecordedRun, recorded_variations, texts_about
 from marklab.papers.table import tally
+from marklab.papers.variations import Effect, Tried
 from marklab.papers.verdicts import Verdict
 from marklab.tables import markdown
 
 _FULL_SIZE = """\
 CPU hours of all experiments in the size of their files. What was recorded smaller, or in the other column only, is
 scaled by the bytes of its flows. The aim is at most 24 for both runs of a paper, which are 12 hours on 2 cores."""
+
+
+_OTHER_SETTINGS = """\
+Claims that disagree with the reading, and what its variations make of them. The last column gives each claim the
+variation that suits it best. That would be a reading per claim, which this page does not count: it is the most that
+these variations could reach."""
 
 
 def overview_parts(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> list[str]:
@@ -31,6 +38,9 @@ def overview_parts(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> l
         "## With half the tolerance",
         "Claims that agree with half of each tolerance, to show how much rests on its size.",
         "\n".join(_sensitivity(experiments)),
+        "## How far other settings would go",
+        _OTHER_SETTINGS,
+        "\n".join(_other_settings(experiments)),
         "## What it would take to decide the rest",
         "Seeds and CPU hours, if the lab's number stays where it is. Hours are those of the claim's own cells.",
         "\n".join(_costs(experiments)),
@@ -46,18 +56,20 @@ def _overview(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> Iterat
     rows: list[tuple[object, ...]] = []
     for name, each in experiments.items():
         for column in Column:
+            at = (papers()[name].title, column.head)
             for weight in Weight:
                 found = of_weight(each, column, weight)
-                rows.append(
-                    (papers()[name].title, column.head, weight, *verdict_counts(found, lacking_in(each, weight)))
-                )
-    for column in Column:
-        everything = [one for each in experiments.values() for one in each]
-        found = [finding for weight in Weight for finding in of_weight(everything, column, weight)]
-        lacking = sum(lacking_in(everything, weight) for weight in Weight)
-        rows.append(("**all**", column.head, "", *verdict_counts(found, lacking)))
+                rows.append((*at, weight, *verdict_counts(found, lacking_in(each, weight))))
+            rows.append((*at, "all", *_counts_of_all(each, column)))
+    everything = [one for each in experiments.values() for one in each]
+    rows += [("**all**", column.head, "all", *_counts_of_all(everything, column)) for column in Column]
     heads = ("paper", "run", "weight", "claims", *Verdict, "agree, of those decided")
     yield from markdown.table(heads, rows, "lll" + "r" * 6)
+
+
+def _counts_of_all(experiments: Sequence[RecordedExperiment], column: Column) -> tuple[object, ...]:
+    found = [finding for one in experiments for finding in one.in_column(column)]
+    return verdict_counts(found, sum(lacking_in(experiments, weight) for weight in Weight))
 
 
 def _pages_list(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> Iterator[str]:
@@ -74,6 +86,36 @@ def _sensitivity(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> Ite
             (_, whole, *_), (_, half, *_) = tally(found), tally(found, 0.5)
             rows.append((papers()[name].title, column.head, whole, half))
     yield from markdown.table(("paper", "run", "agree", "agree, half the tolerance"), rows, "llrr")
+
+
+def _other_settings(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> Iterator[str]:
+    rows: list[tuple[object, ...]] = []
+    for name, each in experiments.items():
+        _, agree, disagree, *_ = tally([found for one in each for found in one.in_column(Column.READING)])
+        tried = [tried for one in each for tried in _tried_on_disagreeing(one)]
+        effects = [{one.effect for one in of_claim} for of_claim in tried]
+        explained = sum(Effect.EXPLAINS in each for each in effects)
+        moved = sum(Effect.MOVES in each and Effect.EXPLAINS not in each for each in effects)
+        decided = max(1, agree + disagree)
+        shares = (
+            f"{agree / decided:.0%}",
+            disagree,
+            len(tried),
+            explained,
+            moved,
+            f"{(agree + explained) / decided:.0%}",
+        )
+        rows.append((papers()[name].title, *shares))
+    heads = ("paper", "agree", "disagree", "varied", "explained", "moved", "agree, the best for each claim")
+    yield from markdown.table(heads, rows, "lrrrrrr")
+
+
+def _tried_on_disagreeing(one: RecordedExperiment) -> Iterator[list[Tried]]:
+    """What was tried on each claim that disagrees with the reading and was varied."""
+    tried = recorded_variations(one.name)
+    for found in one.in_column(Column.READING):
+        if found.verdict() is Verdict.DISAGREES and found.claim.says in tried:
+            yield tried[found.claim.says]
 
 
 def _costs(experiments: Mapping[str, Sequence[RecordedExperiment]]) -> Iterator[str]:
