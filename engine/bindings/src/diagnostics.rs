@@ -4,13 +4,15 @@
 use std::path::PathBuf;
 
 use marklab_p4::diagnostics::Kind;
+use marklab_p4::language::Edited;
+use marklab_p4::loader::Disk;
 use marklab_p4::source::{SourceMap, Span};
-use marklab_p4::{Diagnostic, Options, compile};
+use marklab_p4::{Diagnostic, Options, compile, compile_with};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// Returns the compiler's messages as a JSON list, ordered by place. Lines and columns count from 1; `end_column` is
-/// the column after the last one.
+/// the column after the last one. `text` replaces the file's, as an editor has it before it is saved.
 ///
 /// ```json
 /// [{"id": "E0302", "category": "error", "text": "`x` is not declared", "help": null,
@@ -18,9 +20,18 @@ use serde_json::{Value, json};
 ///   "labels": [{"text": "declared here", "place": {...}}]}]
 /// ```
 #[pyfunction]
-#[pyo3(signature = (path, include_dirs = vec![], defines = vec![]))]
-pub(crate) fn diagnostics(path: PathBuf, include_dirs: Vec<PathBuf>, defines: Vec<(String, String)>) -> String {
-    let compilation = compile(&path, &Options { include_dirs, defines });
+#[pyo3(signature = (path, include_dirs = vec![], defines = vec![], text = None))]
+pub(crate) fn diagnostics(
+    path: PathBuf,
+    include_dirs: Vec<PathBuf>,
+    defines: Vec<(String, String)>,
+    text: Option<&str>,
+) -> String {
+    let options = Options { include_dirs, defines };
+    let compilation = match text {
+        None => compile(&path, &options),
+        Some(text) => compile_with(&path, &options, &Edited { path: &path, text, rest: &Disk }),
+    };
     let sources = &compilation.sources;
     let messages = compilation.diagnostics.iter().map(|diagnostic| message(sources, diagnostic));
     Value::from_iter(messages).to_string()
@@ -38,7 +49,7 @@ pub(crate) fn message<K: Kind>(sources: &SourceMap, diagnostic: &Diagnostic<K>) 
     })
 }
 
-fn place(sources: &SourceMap, span: Span) -> Value {
+pub(crate) fn place(sources: &SourceMap, span: Span) -> Value {
     let (line, column) = sources.line_column(span);
     let (end_line, end_column) = sources.line_column(Span { start: span.end, ..span });
     let path = sources.file(span.file).path.display().to_string();

@@ -10,6 +10,7 @@ mod diagnostics;
 mod entries;
 mod forwarding;
 mod harness;
+mod language;
 mod live;
 mod matches;
 mod objects;
@@ -46,6 +47,10 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::Program>()?;
     module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
     module.add_function(wrap_pyfunction!(diagnostics::diagnostics, module)?)?;
+    module.add_function(wrap_pyfunction!(language::names_of, module)?)?;
+    module.add_function(wrap_pyfunction!(language::interface, module)?)?;
+    module.add_function(wrap_pyfunction!(language::declared, module)?)?;
+    module.add_function(wrap_pyfunction!(language::candidates_at, module)?)?;
     module.add_function(wrap_pyfunction!(tofino::tofino_check, module)?)?;
     module.add_class::<control::Control>()?;
     module.add_class::<harness::Harness>()?;

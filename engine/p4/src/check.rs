@@ -17,6 +17,7 @@ mod function;
 mod infer;
 mod literal;
 mod member;
+mod names;
 mod operator;
 mod parser;
 mod scope;
@@ -37,10 +38,29 @@ use crate::typed::{BlockId, Program, TableId, Var, VarId, VarKind};
 use crate::types::Type;
 
 pub(crate) use annotation::string as annotation_string;
+pub(crate) use names::Notes;
 use scope::{Entry, Scopes, Symbol};
 
 /// Checks a program. Broken constructs are omitted or poisoned; `diagnostics` then has an error.
 pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnostics) -> Program {
+    checked(decls, tokens, diagnostics, None).program
+}
+
+/// Checks a program, which may be broken, and notes what its names stand for. `probe` is a name that is asked about.
+pub(crate) fn notes(decls: &[Decl], tokens: &[Token], probe: Option<&str>, diagnostics: &mut Diagnostics) -> Notes {
+    let notes = Notes { probe: probe.map(Into::into), ..Notes::default() };
+    let mut checker = checked(decls, tokens, diagnostics, Some(notes));
+    let global = checker.visible();
+    let notes = checker.notes.take().unwrap_or_default();
+    Notes { global, ..notes }
+}
+
+fn checked<'a>(
+    decls: &[Decl],
+    tokens: &'a [Token],
+    diagnostics: &'a mut Diagnostics,
+    notes: Option<Notes>,
+) -> Checker<'a> {
     let mut checker = Checker {
         diagnostics,
         tokens,
@@ -55,13 +75,14 @@ pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnost
         broken_actions: false,
         method_owner: None,
         literals: OnceCell::new(),
+        notes,
     };
     checker.collect_constants(decls);
     for decl in decls {
         checker.global(decl);
     }
     checker.no_other_main();
-    checker.program
+    checker
 }
 
 /// Kind of code that is being checked.
@@ -105,6 +126,8 @@ struct Checker<'a> {
     method_owner: Option<Type>,
     /// Literals that are not decimal, as written, for keys that are named after them.
     literals: OnceCell<FxHashMap<Span, String>>,
+    /// What names stand for, if somebody asks.
+    notes: Option<Notes>,
 }
 
 impl Checker<'_> {
@@ -162,7 +185,9 @@ impl Checker<'_> {
         if matches!(self.place, Place::Apply | Place::Action | Place::Function | Place::State) {
             self.check_shadowing(name, &symbol);
         }
-        if let Some(first) = self.scopes.declare(&name.name, Entry { symbol, span: name.span }) {
+        let entry = Entry { symbol, span: name.span };
+        self.note_entry(name, &entry);
+        if let Some(first) = self.scopes.declare(&name.name, entry) {
             let (what, span) = (first.symbol.what(), first.span);
             let problem = Problem::Duplicate { name: name.name.clone() };
             self.diagnostics.error(name.span, problem).label(span, format!("first declared here, as {what}"));
@@ -187,6 +212,7 @@ impl Checker<'_> {
     /// names of parameters (spec section 6.8.1).
     fn declare_constructible(&mut self, name: &Ident, ty: Type) {
         let kind = std::mem::discriminant(&ty);
+        self.note_entry(name, &Entry { symbol: Symbol::Type(ty.clone()), span: name.span });
         match self.scopes.declare(&name.name, Entry { symbol: Symbol::Type(ty.clone()), span: name.span }) {
             None => return,
             Some(Entry { symbol: Symbol::Overloads(types), .. }) if std::mem::discriminant(&types[0]) == kind => {
@@ -213,8 +239,12 @@ impl Checker<'_> {
 
     /// The entry of a name; reports an unknown one.
     fn lookup(&mut self, path: &ast::Path) -> Option<Entry> {
-        if let Some(entry) = self.scopes.find(&path.name.name, path.absolute) {
-            return Some(entry.clone());
+        if let Some(entry) = self.scopes.find(&path.name.name, path.absolute).cloned() {
+            self.note_entry(&path.name, &entry);
+            return Some(entry);
+        }
+        if self.is_probe(&path.name, Self::visible) {
+            return None;
         }
         let name = &path.name.name;
         if self.diagnostics.is_full() {

@@ -12,6 +12,7 @@
 //! - [`arith`]: the results of operators, at compile time and at run time;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
 //! - [`control_plane`]: the same program as its author declared it, for code that names its objects from outside;
+//! - [`language`]: what names stand for, for editors; `named`: its data, which `check` notes;
 //! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
 //!
 //! The front end never panics on a bad program, reports without a position, or drops a construct silently. A valid
@@ -25,9 +26,11 @@ pub mod control_plane;
 pub mod diagnostics;
 mod externs;
 pub mod ir;
+pub mod language;
 mod lexer;
 pub mod loader;
 mod lower;
+mod named;
 mod outlook;
 mod parser;
 mod preprocess;
@@ -95,11 +98,16 @@ pub fn compile(main: &Path, options: &Options) -> Compilation {
 ///
 /// If the system cannot start another thread.
 pub fn compile_with(main: &Path, options: &Options, loader: &(dyn Loader + Sync)) -> Compilation {
+    on_large_stack(|| compile_here(main, options, loader))
+}
+
+/// Runs passes on the compiler thread.
+fn on_large_stack<T: Send>(passes: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("p4".into()).stack_size(STACK_BYTES);
-        let thread = builder.spawn_scoped(scope, || compile_here(main, options, loader));
+        let thread = builder.spawn_scoped(scope, passes);
         match thread.expect("a thread can be started").join() {
-            Ok(compilation) => compilation,
+            Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

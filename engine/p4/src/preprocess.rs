@@ -38,6 +38,12 @@ const BUILTIN: [(&str, &str); 5] = [
 /// Folder that messages show for the built-in files.
 const BUILTIN_FOLDER: &str = "p4include";
 
+/// The text of an interface that comes with the front end, by the path that messages show for it.
+pub(crate) fn builtin(path: &Path) -> Option<&'static str> {
+    let name = path.strip_prefix(BUILTIN_FOLDER).ok()?.to_str()?;
+    BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Preprocesses a program into tokens without newlines. Also returns the id of its main file.
 pub(crate) fn preprocess(
     main: &Path,

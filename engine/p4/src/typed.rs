@@ -85,6 +85,7 @@ pub(crate) struct Enum {
 #[derive(Clone, Debug)]
 pub(crate) struct EnumMember {
     pub(crate) name: Name,
+    pub(crate) span: Span,
     /// Its value: as declared in a serializable enum, otherwise its index.
     pub(crate) value: BigInt,
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::ast::{self, Argument, BlockKind, Direction, ExprKind as Ast, Ident};
 use crate::diagnostics::Problem;
+use crate::named::Role;
 use crate::source::Span;
 use crate::token::Name;
 use crate::typed::{ActionId, Arg, Args, Builtin, Call, Callee, Expr, ExprKind, FunctionId, FunctionKind, Param};
@@ -400,7 +401,7 @@ impl Checker<'_> {
         hint: Option<&Type>,
     ) -> Expr {
         let object = self.expr(of);
-        if object.ty.is_poison() {
+        if object.ty.is_poison() || self.is_probe(member, |checker| checker.members_of(&object.ty)) {
             return self.check_args_only(call, span);
         }
         match (&object.ty, &*member.name) {
@@ -493,6 +494,7 @@ impl Checker<'_> {
         let Some(method) = self.overload(&methods, &call.args, member.span) else {
             return self.check_args_only(call, span);
         };
+        self.note(member, Some(self.program.functions[method.index()].span), Role::Method);
         let function = &self.program.functions[method.index()];
         let mut params = function.params.clone();
         for param in &mut params {

@@ -10,6 +10,7 @@ use crate::ast::{
     TypedefSource,
 };
 use crate::diagnostics::Problem;
+use crate::named::Role;
 use crate::source::Span;
 use crate::typed::{
     BlockType, BlockTypeId, Const, ConstId, Enum, EnumId, EnumMember, Expr, ExprKind, Field, Fields, InstanceId,
@@ -125,6 +126,7 @@ impl Checker<'_> {
                     continue;
                 }
                 let annotations = field.annotations.clone();
+                checker.note(&field.name, Some(field.name.span), Role::Field);
                 fields.push(Field { name: field.name.name.clone(), ty, span: field.name.span, annotations });
             }
             (type_params, fields)
@@ -218,7 +220,7 @@ impl Checker<'_> {
                 }
                 _ => BigInt::from(members.len()),
             };
-            self.program.enums[id.index()].members.push(EnumMember { name: name.name.clone(), value });
+            self.program.enums[id.index()].members.push(EnumMember { name: name.name.clone(), span: name.span, value });
         }
         ty
     }

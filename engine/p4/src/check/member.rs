@@ -3,6 +3,7 @@
 
 use crate::ast::{self, Ident};
 use crate::diagnostics::Problem;
+use crate::named::Role;
 use crate::source::Span;
 use crate::typed::{Expr, ExprKind};
 use crate::types::{Type, bits};
@@ -13,12 +14,17 @@ use super::scope::nearest;
 impl Checker<'_> {
     pub(super) fn member(&mut self, of: &ast::Expr, member: &Ident, span: Span) -> Expr {
         let of = self.expr(of);
+        if self.is_probe(member, |checker| checker.members_of(&of.ty)) {
+            return Self::poison(span);
+        }
         match of.ty.clone() {
             Type::Poison => Self::poison(span),
             Type::Fields(id, args) => {
                 let decl = self.program.fields(id);
                 match decl.place(&member.name) {
                     Some(index) => {
+                        let declared = decl.fields[index].span;
+                        self.note(member, Some(declared), Role::Field);
                         let ty = self.program.field_type(id, &args, index);
                         self.field(of, index, ty, span)
                     }
@@ -105,6 +111,9 @@ impl Checker<'_> {
     /// `error.member`, `Enum.member`
     pub(super) fn type_member(&mut self, ty: &ast::Type, member: &Ident, span: Span) -> Expr {
         let ty = self.ty(ty);
+        if self.is_probe(member, |checker| checker.members_of(&ty)) {
+            return Self::poison(span);
+        }
         let found = match &ty {
             Type::Poison => return Self::poison(span),
             Type::Error => {
@@ -122,6 +131,11 @@ impl Checker<'_> {
             }
         };
         if let Some(kind) = found {
+            let declared = match &kind {
+                ExprKind::Enum(id, place) => Some(self.program.enums[id.index()].members[*place as usize].span),
+                _ => None,
+            };
+            self.note(member, declared, Role::Constant);
             return Expr { kind, ty, span };
         }
         let names: Vec<_> = match &ty {

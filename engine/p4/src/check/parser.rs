@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ast::{self, Ident, KeysetExpr, ParserDecl, StateDecl};
 use crate::diagnostics::Problem;
+use crate::named::{Candidate, Role};
 use crate::source::Span;
 use crate::typed::{BlockBody, Expr, ExprKind, KeySet, State, StateId, Target, Transition};
 use crate::types::Type;
@@ -16,6 +17,14 @@ use super::{Checker, Place};
 struct Names<'a> {
     all: &'a [StateDecl],
     numbers: FxHashMap<&'a str, usize>,
+}
+
+impl Names<'_> {
+    fn candidates(&self) -> Vec<Candidate> {
+        let of = |name: &str, declaration| Candidate { name: name.into(), role: Role::State, declaration };
+        let declared = self.all.iter().map(|state| of(&state.name.name, Some(state.name.span)));
+        declared.chain(["accept", "reject"].map(|name| of(name, None))).collect()
+    }
 }
 
 impl Checker<'_> {
@@ -46,6 +55,7 @@ impl Checker<'_> {
 
     fn state(&mut self, state: &StateDecl, names: &Names<'_>) -> State {
         self.annotations(&state.annotations);
+        self.note(&state.name, Some(state.name.span), Role::State);
         self.scoped(|checker| {
             let body = checker
                 .within(Place::State, |checker| state.body.iter().filter_map(|stmt| checker.statement(stmt)).collect());
@@ -66,7 +76,11 @@ impl Checker<'_> {
             "reject" => return Target::Reject,
             _ => {}
         }
+        if self.is_probe(name, |_| names.candidates()) {
+            return Target::Reject;
+        }
         if let Some(number) = names.numbers.get(&*name.name) {
+            self.note(name, Some(names.all[*number].name.span), Role::State);
             return Target::State(StateId(*number as u32));
         }
         let entry = self.diagnostics.error(name.span, Problem::UnknownState { name: name.name.clone() });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scopes and name lookup (spec section 6.8).
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::source::Span;
@@ -84,6 +86,11 @@ impl Scopes {
     pub(super) fn find(&self, name: &str, absolute: bool) -> Option<&Entry> {
         let scopes = if absolute { &self.stack[..1] } else { &self.stack[..] };
         scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// All visible names, in order.
+    pub(super) fn visible(&self) -> BTreeMap<&Name, &Entry> {
+        self.stack.iter().flatten().collect()
     }
 
     /// The visible name that is most similar to an unknown one.

@@ -191,7 +191,11 @@ impl Checker<'_> {
     /// The action of a reference.
     fn action_named(&mut self, action: &ActionRef) -> Option<ActionId> {
         let path = &action.path;
-        match self.scopes.find(&path.name.name, path.absolute).map(|entry| entry.symbol.clone()) {
+        let entry = self.scopes.find(&path.name.name, path.absolute).cloned();
+        if let Some(entry) = &entry {
+            self.note_entry(&path.name, entry);
+        }
+        match entry.map(|entry| entry.symbol) {
             Some(Symbol::Action(id)) => Some(id),
             Some(Symbol::Poison) => None,
             Some(other) => {
@@ -199,6 +203,7 @@ impl Checker<'_> {
                 self.error(path.name.span, problem);
                 None
             }
+            None if self.is_probe(&path.name, Self::visible) => None,
             None => {
                 let near = self.scopes.nearest(&path.name.name, |symbol| matches!(symbol, Symbol::Action(_)));
                 let problem = Problem::UnknownAction { name: path.name.name.clone() };

@@ -80,7 +80,11 @@ impl Checker<'_> {
     }
 
     pub(super) fn named_type(&mut self, path: &ast::Path) -> Type {
-        match self.scopes.find(&path.name.name, path.absolute).map(|entry| entry.symbol.clone()) {
+        let entry = self.scopes.find(&path.name.name, path.absolute).cloned();
+        if let Some(entry) = &entry {
+            self.note_entry(&path.name, entry);
+        }
+        match entry.map(|entry| entry.symbol) {
             Some(Symbol::Type(ty)) => ty,
             Some(Symbol::Overloads(types)) => types.into_iter().next().unwrap_or(Type::Poison),
             Some(Symbol::Poison) => Type::Poison,
@@ -88,6 +92,7 @@ impl Checker<'_> {
                 self.error(path.name.span, Problem::NotAType { name: path.name.name.clone() });
                 Type::Poison
             }
+            None if self.is_probe(&path.name, Self::visible) => Type::Poison,
             None => {
                 let near = self.scopes.nearest(&path.name.name, |symbol| matches!(symbol, Symbol::Type(_)));
                 let problem = Problem::UnknownType { name: path.name.name.clone() };

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use marklab_p4::language;
+use marklab_p4::loader::Disk;
 use marklab_p4::{Category, Compilation, Options, compile_with};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -122,6 +124,27 @@ fn put<'a>(words: &mut [&'a str], at: Index, new: &'a str) {
     }
 }
 
+/// Asks what an editor asks, with the cursor in the middle, and checks that all names are in the files.
+fn answer_to_an_editor(path: &Path, text: &str) -> Result<(), TestCaseError> {
+    let options = Options::default();
+    let loader = Beside { path, text: text.to_string() };
+    let found = language::names(path, &options, &loader);
+    for used in &found.uses {
+        for span in [Some(used.name), used.declaration].into_iter().flatten() {
+            let file = found.sources.file(span.file);
+            let (start, end) = (span.start as usize, span.end as usize);
+            prop_assert!(file.text.get(start..end).is_some(), "{start}..{end} is no place in {}", file.path.display());
+            language::declaration(&file.text, start, end);
+        }
+    }
+    let (sources, names) = language::candidates(path, (text, text.len() / 2), &options, &Disk);
+    for span in names.iter().filter_map(|name| name.declaration) {
+        let text = &sources.file(span.file).text;
+        prop_assert!(text.get(span.start as usize..span.end as usize).is_some());
+    }
+    Ok(())
+}
+
 /// Compiles a text in the place of a file and checks what holds for every answer.
 fn answer(path: &Path, text: String) -> Result<Compilation, TestCaseError> {
     let start = Instant::now();
@@ -179,6 +202,16 @@ proptest! {
     fn edited_programs_are_answered(program in any::<Index>(), edits in vec(edit(), 1..6)) {
         let program = program.get(&CORPUS);
         answer(&program.path, edited(program, &edits))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn an_editor_is_answered(program in any::<Index>(), edits in vec(edit(), 1..6)) {
+        let program = program.get(&CORPUS);
+        answer_to_an_editor(&program.path, &edited(program, &edits))?;
     }
 }
 
