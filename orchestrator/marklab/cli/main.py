@@ -43,10 +43,11 @@ _COMMANDS = {
     "promote": "marklab.cli.programs.promote",
     "burst-queue": "marklab.cli.papers.burst_queue",
     "doctor": "marklab.cli.doctor",
+    "lsp": "marklab.cli.lsp",
 }
 
 # Commands that do something without arguments; the others show their help.
-_WITHOUT_ARGUMENTS = ("schemes", "schema", "doctor", "fidelity", "burst-queue")
+_WITHOUT_ARGUMENTS = ("schemes", "schema", "doctor", "fidelity", "burst-queue", "lsp")
 
 # The exit code of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE

@@ -342,8 +342,18 @@ def _pages() -> list[Resource]:
         _wheel(),
         _tool("debootstrap", "no tests of bare machines"),
         _tool("script", "no tests of what a terminal shows"),
+        _tool("nvim", "no test with Neovim"),
+        _emacs(),
         _tool("cpp", "no second preprocessor for tests"),
     ]
+
+
+def _emacs() -> Resource:
+    """Emacs with a client of language servers, which Debian 12 has as a package."""
+    there = _said("emacs", "--batch", "--eval", "(princ (and (require 'eglot nil t) emacs-version))")
+    found = there is not None and there != "nil"
+    detail = f"{there} with eglot" if found else "without eglot" if there else "not there"
+    return Resource("emacs", found, detail, (), "no test with Emacs", **_debian("emacs-nox", "elpa-eglot"))
 
 
 def _wheel() -> Resource:

@@ -280,7 +280,21 @@ class _Module(Protocol):
 
     def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
 
-    def diagnostics(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
+    def diagnostics(
+        self,
+        path: Path,
+        include_dirs: Sequence[Path] = (),
+        defines: Sequence[tuple[str, str]] = (),
+        text: str | None = None,
+    ) -> str: ...
+
+    def names_of(self, path: Path, text: str, include_dirs: Sequence[Path] = ()) -> str: ...
+
+    def candidates_at(self, path: Path, text: str, offset: int, include_dirs: Sequence[Path] = ()) -> str: ...
+
+    def declared(self, text: str, start: int, end: int) -> tuple[str, str]: ...
+
+    def interface(self, path: Path) -> str | None: ...
 
     def tofino_check(
         self, path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[tuple[str, str]] = ()
@@ -409,9 +423,32 @@ def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
         return json.loads(described), warnings
 
 
-def diagnose(path: Path) -> list[dict[str, Any]]:
-    """The compiler's messages on a program: id, category, text, help, place, and labels at other places."""
-    return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [PROGRAMS])))
+def diagnose(path: Path, text: str | None = None, includes: Path = PROGRAMS) -> list[dict[str, Any]]:
+    """The compiler's messages on a program: id, category, text, help, place, and labels at other places.
+
+    `text` replaces the file's, as an editor has it before it is saved.
+    """
+    return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [includes], [], text)))
+
+
+def names_of(path: Path, text: str, includes: Path) -> list[dict[str, Any]]:
+    """All names of a program: place, declaration (None for the language's own), and role (`field`, `table`)."""
+    return cast("list[dict[str, Any]]", json.loads(_module().names_of(path, text, [includes])))
+
+
+def candidates_at(path: Path, text: str, offset: int, includes: Path) -> list[dict[str, Any]]:
+    """The names that may stand at character `offset` of a text: name, role, text and comment of the declaration."""
+    return cast("list[dict[str, Any]]", json.loads(_module().candidates_at(path, text, offset, [includes])))
+
+
+def declared(text: str, start: int, end: int) -> tuple[str, str]:
+    """The declaration of the name at characters `start` to `end`: its words on one line, and its comment."""
+    return _module().declared(text, start, end)
+
+
+def interface(path: Path) -> str | None:
+    """The text of an interface that comes with the front end (`p4include/v1model.p4`); None for other files."""
+    return _module().interface(path)
 
 
 def tofino_check(path: Path, defines: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:

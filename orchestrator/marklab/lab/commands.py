@@ -24,6 +24,7 @@ _PACKAGES = {
     "mnexec": "mininet",
     "nsenter": "util-linux",
     "nstat": "iproute2",
+    "nvim": "neovim",
     "ping": "iputils-ping",
     "script": "bsdutils",
     "setpriv": "util-linux",
