@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use marklab_p4::Options;
 use marklab_p4::language::{Candidate, Edited, Role, candidates, declaration, names};
-use marklab_p4::loader::Disk;
 use marklab_p4::source::{SourceMap, Span};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use crate::diagnostics::place;
+use crate::diagnostics::{files, place};
 
 /// All names in the file `path`, whose text is `text`, and in the files that it includes.
 ///
@@ -20,14 +19,15 @@ use crate::diagnostics::place;
 ///
 /// `declaration` is the place of the name in its declaration, or null for what the language itself declares.
 #[pyfunction]
-#[pyo3(signature = (path, text, include_dirs = vec![], defines = vec![]))]
+#[pyo3(signature = (path, text, include_dirs = vec![], defines = vec![], within = None))]
 pub(crate) fn names_of(
     path: PathBuf,
     text: &str,
     include_dirs: Vec<PathBuf>,
     defines: Vec<(String, String)>,
+    within: Option<Vec<PathBuf>>,
 ) -> String {
-    let edited = Edited { path: &path, text, rest: &Disk };
+    let edited = Edited { path: &path, text, rest: &*files(within) };
     let found = names(&path, &Options { include_dirs, defines }, &edited);
     let all = found.uses.iter().map(|used| {
         json!({
@@ -59,16 +59,17 @@ pub(crate) fn declared(text: &str, start: usize, end: usize) -> (String, String)
 /// [{"name": "enq_qdepth", "role": "field", "text": "bit<19> enq_qdepth", "comment": "packets found in the queue"}]
 /// ```
 #[pyfunction]
-#[pyo3(signature = (path, text, offset, include_dirs = vec![], defines = vec![]))]
+#[pyo3(signature = (path, text, offset, include_dirs = vec![], defines = vec![], within = None))]
 pub(crate) fn candidates_at(
     path: PathBuf,
     text: &str,
     offset: usize,
     include_dirs: Vec<PathBuf>,
     defines: Vec<(String, String)>,
+    within: Option<Vec<PathBuf>>,
 ) -> String {
     let byte = text.char_indices().nth(offset).map_or(text.len(), |(byte, _)| byte);
-    let (sources, found) = candidates(&path, (text, byte), &Options { include_dirs, defines }, &Disk);
+    let (sources, found) = candidates(&path, (text, byte), &Options { include_dirs, defines }, &*files(within));
     Value::from_iter(found.iter().map(|each| candidate(&sources, each))).to_string()
 }
 
