@@ -15,7 +15,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 GOALS := setup pgo dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri tsan deny fuzz compare \
-	determinism reference conformance differential ns3 hosts bench notices docs clean
+	determinism reference conformance differential ns3 hosts bench notices page docs clean
 .PHONY: $(GOALS)
 
 # The lab's environment; `dev` adds the packages of the tests.
@@ -193,6 +193,10 @@ bench: setup
 # Third-party code in the wheel; run it after adding or removing a crate.
 notices: setup
 	$(PYTHON) tools/third_party_notices.py
+
+# The studio's page, from studio/, with Node; `orchestrator/marklab/studio/page` has it for those without.
+page:
+	cd studio && npm ci --no-audit --no-fund --ignore-scripts && npm run --silent check && npm run --silent build
 
 # The pages of docs/ as a site: site/index.html.
 docs: dev

@@ -44,10 +44,11 @@ _COMMANDS = {
     "burst-queue": "marklab.cli.papers.burst_queue",
     "doctor": "marklab.cli.doctor",
     "lsp": "marklab.cli.lsp",
+    "studio": "marklab.cli.studio",
 }
 
 # Commands that do something without arguments; the others show their help.
-_WITHOUT_ARGUMENTS = ("schemes", "schema", "doctor", "fidelity", "burst-queue", "lsp")
+_WITHOUT_ARGUMENTS = ("schemes", "schema", "doctor", "fidelity", "burst-queue", "lsp", "studio")
 
 # The exit code of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE

@@ -286,11 +286,27 @@ class _Module(Protocol):
         include_dirs: Sequence[Path] = (),
         defines: Sequence[tuple[str, str]] = (),
         text: str | None = None,
+        within: Sequence[Path] | None = None,
     ) -> str: ...
 
-    def names_of(self, path: Path, text: str, include_dirs: Sequence[Path] = ()) -> str: ...
+    def names_of(
+        self,
+        path: Path,
+        text: str,
+        include_dirs: Sequence[Path] = (),
+        defines: Sequence[tuple[str, str]] = (),
+        within: Sequence[Path] | None = None,
+    ) -> str: ...
 
-    def candidates_at(self, path: Path, text: str, offset: int, include_dirs: Sequence[Path] = ()) -> str: ...
+    def candidates_at(
+        self,
+        path: Path,
+        text: str,
+        offset: int,
+        include_dirs: Sequence[Path] = (),
+        defines: Sequence[tuple[str, str]] = (),
+        within: Sequence[Path] | None = None,
+    ) -> str: ...
 
     def declared(self, text: str, start: int, end: int) -> tuple[str, str]: ...
 
@@ -423,22 +439,28 @@ def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
         return json.loads(described), warnings
 
 
-def diagnose(path: Path, text: str | None = None, includes: Path = PROGRAMS) -> list[dict[str, Any]]:
+def diagnose(
+    path: Path, text: str | None = None, includes: Path = PROGRAMS, within: Sequence[Path] | None = None
+) -> list[dict[str, Any]]:
     """The compiler's messages on a program: id, category, text, help, place, and labels at other places.
 
-    `text` replaces the file's, as an editor has it before it is saved.
+    `text` replaces the file's, as an editor has it before it is saved; `within` are the only folders from which such a
+    program may include files, without links in their paths.
     """
-    return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [includes], [], text)))
+    return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [includes], [], text, within)))
 
 
-def names_of(path: Path, text: str, includes: Path) -> list[dict[str, Any]]:
+def names_of(path: Path, text: str, includes: Path, within: Sequence[Path] | None) -> list[dict[str, Any]]:
     """All names of a program: place, declaration (None for the language's own), and role (`field`, `table`)."""
-    return cast("list[dict[str, Any]]", json.loads(_module().names_of(path, text, [includes])))
+    return cast("list[dict[str, Any]]", json.loads(_module().names_of(path, text, [includes], [], within)))
 
 
-def candidates_at(path: Path, text: str, offset: int, includes: Path) -> list[dict[str, Any]]:
+def candidates_at(
+    path: Path, text: str, offset: int, includes: Path, within: Sequence[Path] | None
+) -> list[dict[str, Any]]:
     """The names that may stand at character `offset` of a text: name, role, text and comment of the declaration."""
-    return cast("list[dict[str, Any]]", json.loads(_module().candidates_at(path, text, offset, [includes])))
+    found = _module().candidates_at(path, text, offset, [includes], [], within)
+    return cast("list[dict[str, Any]]", json.loads(found))
 
 
 def declared(text: str, start: int, end: int) -> tuple[str, str]:

@@ -53,7 +53,9 @@ class P4Server(LanguageServer):
         problems: dict[str, list[lsp.Diagnostic]] = defaultdict(list)
         for each in self.source(uri).problems():
             problems[self.uri(each.place.path)].append(self._diagnostic(each))
-        for other in {uri, *self.told.get(uri, ()), *problems}:
+        # The program's own come last: an editor that has them has all.
+        others = {*self.told.get(uri, ()), *problems} - {uri}
+        for other in (*sorted(others), uri):
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(other, problems.get(other, [])))
         self.told[uri] = set(problems)
 

@@ -70,10 +70,14 @@ class Name:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a program at a path, which decides what its includes mean."""
+    """The text of a program at a path, which decides what its includes mean.
+
+    `within` are the only folders from which it may include files; None stands for all.
+    """
 
     path: Path
     text: str
+    within: tuple[Path, ...] | None = None
 
     @property
     def includes(self) -> Path:
@@ -82,7 +86,7 @@ class Source:
 
     def problems(self) -> Iterator[Problem]:
         """The compiler's messages."""
-        for each in diagnose(self.path, self.text, self.includes):
+        for each in diagnose(self.path, self.text, self.includes, self.within):
             labels = tuple((label["text"], _place(label["place"])) for label in each["labels"])
             yield Problem(each["id"], each["category"], each["text"], each["help"], _place(each["place"]), labels)
 
@@ -91,7 +95,7 @@ class Source:
         """All names of the program, and of the files that it includes."""
         return tuple(
             Name(_place(each["place"]), each["declaration"] and _place(each["declaration"]), each["role"])
-            for each in names_of(self.path, self.text, self.includes)
+            for each in names_of(self.path, self.text, self.includes, self.within)
         )
 
     def name_at(self, line: int, column: int) -> Name | None:
@@ -112,7 +116,8 @@ class Source:
 
     def candidates(self, offset: int) -> list[Candidate]:
         """The names that may stand at a character of the text, whatever part of a name is there."""
-        return [Candidate(**each) for each in candidates_at(self.path, self.text, offset, self.includes)]
+        found = candidates_at(self.path, self.text, offset, self.includes, self.within)
+        return [Candidate(**each) for each in found]
 
     def declaration(self, of: Name) -> tuple[str, str]:
         """A name's declaration as its author wrote it, on one line, and the comment there, which may have a unit."""

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The page's requests, and their answers: JSON under /api/, and the files of the page."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from marklab.errors import BadInput, MarklabError
+from marklab.language.source import Place, Source
+from marklab.model import Model
+from marklab.paths import PROGRAMS
+from marklab.studio.guard import Guard
+from marklab.studio.programs import Program, program_named, programs
+from marklab.studio.runs import Runs
+
+PAGE = Path(__file__).with_name("page")
+
+# More than any program that a person writes.
+_LONGEST_TEXT = 1 << 20
+
+
+Question = TypeVar("Question", bound=Model)
+
+
+class Written(Model):
+    """A program as the page has it: the scheme from which it was opened, and its text."""
+
+    name: str
+    text: str = Field(max_length=_LONGEST_TEXT)
+
+    @property
+    def program(self) -> Program:
+        """The scheme."""
+        return program_named(self.name)
+
+    @property
+    def source(self) -> Source:
+        """The text in the place of the scheme."""
+        return Source(self.program.path, self.text, within=(PROGRAMS.parent,))
+
+
+class AtPlace(Written):
+    """A program and a place in it; both from 1, the column in characters."""
+
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+
+
+class AtOffset(Written):
+    """A program and a character in it, from 0."""
+
+    offset: int = Field(ge=0)
+
+
+class Asked(Written):
+    """A run of a program beside the scheme from which it was opened."""
+
+    flows: int = Field(ge=1, le=1_000_000)
+    load: float = Field(gt=0, le=2)
+    seeds: int = Field(ge=1, le=100)
+
+
+class Studio:
+    """What a server holds: the runs, and a folder for programs that are written and not saved."""
+
+    def __init__(self, out: Path, unsaved: Path) -> None:
+        self.runs, self.unsaved = Runs(out), unsaved
+
+    def save_for_run(self, written: Written) -> Path:
+        """Write a program and the description of its scheme into the folder of unsaved ones."""
+        path = self.unsaved / f"{written.name}-edited.p4"
+        path.write_text(written.text, encoding="utf-8")
+        description = written.program.path.with_suffix(".yaml")
+        if description.exists():
+            shutil.copyfile(description, path.with_suffix(".yaml"))
+        return path
+
+
+def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
+    """The server's application: `hosts` are its own names (`127.0.0.1:8000`), `out` is the folder of results."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        with tempfile.TemporaryDirectory(prefix="marklab-studio-") as unsaved:
+            app.state.studio = Studio(out, Path(unsaved))
+            try:
+                yield
+            finally:
+                await app.state.studio.runs.end()
+
+    return Starlette(
+        routes=[
+            Route("/api/programs", _programs),
+            Route("/api/programs/{name}", _program),
+            Route("/api/problems", _asked(Written, _problems), methods=["POST"]),
+            Route("/api/candidates", _asked(AtOffset, _candidates), methods=["POST"]),
+            Route("/api/hover", _asked(AtPlace, _hover), methods=["POST"]),
+            Route("/api/runs", _start, methods=["POST"]),
+            Route("/api/runs/{number:int}", _run, methods=["GET", "DELETE"]),
+            Mount("/", StaticFiles(directory=PAGE, html=True)),
+        ],
+        middleware=[Middleware(Guard, token=token, hosts=hosts)],
+        exception_handlers={MarklabError: _explain},
+        lifespan=lifespan,
+    )
+
+
+def _programs(_request: Request) -> Response:
+    return JSONResponse([program.to_plain() for program in programs()])
+
+
+def _program(request: Request) -> Response:
+    program = program_named(request.path_params["name"])
+    return JSONResponse(program.to_plain() | {"text": program.path.read_text(encoding="utf-8")})
+
+
+def _problems(written: Written) -> list[dict[str, Any]]:
+    own = written.program.path
+    return [
+        {
+            "id": each.identifier,
+            "category": each.category,
+            "text": each.text,
+            "help": each.help,
+            "place": _place(each.place, own),
+        }
+        for each in written.source.problems()
+    ]
+
+
+def _candidates(at: AtOffset) -> list[dict[str, Any]]:
+    return [asdict(each) for each in at.source.candidates(min(at.offset, len(at.text)))]
+
+
+def _hover(at: AtPlace) -> dict[str, Any] | None:
+    source = at.source
+    name = source.name_at(at.line, at.column)
+    if name is None:
+        return None
+    text, comment = source.declaration(name)
+    return {"text": text, "comment": comment, "role": name.role, "place": _place(name.place, at.program.path)}
+
+
+def _place(place: Place, own: Path) -> dict[str, Any]:
+    """A place for the page, which knows files by their names only."""
+    plain = {key: value for key, value in asdict(place).items() if key != "path"}
+    return plain | {"file": None if place.path == own else place.path.name}
+
+
+async def _start(request: Request) -> Response:
+    asked = await _read(Asked, request)
+    studio: Studio = request.app.state.studio
+    # The run's own compiler reads all files, so the program has to pass the one that does not.
+    problems = await run_in_threadpool(lambda: list(asked.source.problems()))
+    if wrong := [each for each in problems if each.category != "warning"]:
+        raise BadInput(f"{asked.name} does not compile: {wrong[0].text}", "mend the program first")
+    schemes = [asked.name]
+    if asked.text != asked.program.path.read_text(encoding="utf-8"):
+        schemes.append(str(studio.save_for_run(asked)))
+    arguments = [word for scheme in schemes for word in ("--scheme", scheme)]
+    arguments += ["--load", str(asked.load), "--flows", str(asked.flows), "--seeds", str(asked.seeds)]
+    return JSONResponse({"number": await studio.runs.start(arguments)})
+
+
+async def _run(request: Request) -> Response:
+    run = request.app.state.studio.runs.find(request.path_params["number"])
+    if request.method == "DELETE":
+        await run.cancel()
+    return JSONResponse(run.to_plain())
+
+
+def _asked(kind: type[Question], answer: Callable[[Question], object]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that reads a question and answers it in another thread: compilers take their time."""
+
+    async def endpoint(request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(answer, await _read(kind, request)))
+
+    return endpoint
+
+
+async def _read(kind: type[Question], request: Request) -> Question:
+    try:
+        return kind.model_validate_json(await request.body())
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def _explain(_request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error), "remedy": getattr(error, "remedy", None)}, 400)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs that a page starts: each is a child process, the command line itself, with limits of memory and time.
+
+So a program that never ends, or fills the memory, ends its child and not the server. What the page does is a command
+that a user can type.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import resource
+import shlex
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from marklab.errors import BadInput
+from marklab.paths import COMMAND
+
+# A run of a page that takes longer belongs on the command line.
+_LONGEST_S = 600
+_MEMORY_BYTES = 8 << 30
+
+# Linux: the child gets a signal when its parent dies (prctl(2)).
+_PR_SET_PDEATHSIG = 1
+
+
+class State(StrEnum):
+    """What became of a run."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass
+class Run:
+    """A run: its command as a user would type it, and what became of it."""
+
+    command: str
+    process: asyncio.subprocess.Process
+    state: State = State.RUNNING
+    # The result, as `run --json` prints it.
+    result: Mapping[str, Any] | None = None
+    # Why there is none.
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        self._watcher = asyncio.create_task(self._watch())
+
+    def to_plain(self) -> dict[str, Any]:
+        """For the page."""
+        return {"command": self.command, "state": self.state, "result": self.result, "error": self.error}
+
+    async def cancel(self) -> None:
+        """End it, as Ctrl-C does."""
+        if self.state is State.RUNNING:
+            self.state = State.CANCELLED
+            self.process.send_signal(signal.SIGINT)
+        await self._watcher
+
+    async def _watch(self) -> None:
+        try:
+            async with asyncio.timeout(_LONGEST_S):
+                said, errors = await self.process.communicate()
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+            self.state = State.FAILED
+            self.error = f"the run took more than {_LONGEST_S} s; run its command in a terminal"
+            return
+        if self.state is State.CANCELLED:
+            return
+        if self.process.returncode == 0:
+            self.state, self.result = State.DONE, json.loads(said)
+        else:
+            self.state, self.error = State.FAILED, errors.decode(errors="replace").strip()
+
+
+class Runs:
+    """The runs of a server, of which one runs at a time."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._all: dict[int, Run] = {}
+
+    async def start(self, arguments: Sequence[str]) -> int:
+        """Start `run` with arguments; returns its number. Raises BadInput while another one runs."""
+        if any(run.state is State.RUNNING for run in self._all.values()):
+            raise BadInput("another run has not ended", "wait for it, or cancel it")
+        words = ["run", *arguments, "--out", str(self._out)]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "marklab", *words, "--json"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=_limited,
+        )
+        number = len(self._all) + 1
+        self._all[number] = Run(f"{COMMAND} {shlex.join(words)}", process)
+        return number
+
+    def find(self, number: int) -> Run:
+        """A run by its number. Raises BadInput if there is none."""
+        if number not in self._all:
+            raise BadInput(f"there is no run {number}", "reload the page")
+        return self._all[number]
+
+    async def end(self) -> None:
+        """Cancel what runs."""
+        for run in self._all.values():
+            await run.cancel()
+
+
+def _limited() -> None:
+    """In the child, before it runs: it dies with the server, and has limits."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

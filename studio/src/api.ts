@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The server's answers. Each request has the token, which came behind the # of the address.
+
+export interface Program {
+  name: string;
+  title: string;
+  summary: string;
+}
+
+export interface Place {
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+  /** Null in the program itself. */
+  file: string | null;
+}
+
+export interface Problem {
+  id: string;
+  category: "error" | "warning" | "unsupported";
+  text: string;
+  help: string | null;
+  place: Place;
+}
+
+export interface Candidate {
+  name: string;
+  role: string;
+  text: string;
+  comment: string;
+}
+
+export interface Declared {
+  role: string;
+  text: string;
+  comment: string;
+  place: Place;
+}
+
+export interface Written {
+  name: string;
+  text: string;
+}
+
+/** FCTs of the flows of a size class, in us; null if it has no flows. */
+export interface Fct {
+  mean: number | null;
+  p99: number | null;
+}
+
+export interface Result {
+  schemes: Record<string, { fct_us: Record<string, Fct> }>;
+}
+
+export interface Run {
+  command: string;
+  state: "running" | "done" | "failed" | "cancelled";
+  result: Result | null;
+  error: string;
+}
+
+/** What the server refused, with the remedy. */
+export class Refused extends Error {}
+
+const KEPT = "marklab-token";
+
+/** The token, which is taken out of the address so that nobody copies it with a link. */
+function token(): string {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given !== null) {
+    sessionStorage.setItem(KEPT, given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem(KEPT) ?? "";
+}
+
+const AUTHORIZATION = `Bearer ${token()}`;
+
+async function ask<Answer>(path: string, method: string, question?: unknown): Promise<Answer> {
+  const body = question === undefined ? null : JSON.stringify(question);
+  let response: Response;
+  try {
+    response = await fetch(`api/${path}`, { method, headers: { authorization: AUTHORIZATION }, body });
+  } catch {
+    throw new Refused("the server does not answer: start `studio` again, and open the address that it prints");
+  }
+  if (response.status === 400) {
+    const { error, remedy } = await response.json();
+    throw new Refused(remedy ? `${error}\n${remedy}` : error);
+  }
+  if (!response.ok) {
+    throw new Refused(await response.text());
+  }
+  return response.json();
+}
+
+export const programs = () => ask<Program[]>("programs", "GET");
+export const program = (name: string) => ask<Program & { text: string }>(`programs/${name}`, "GET");
+export const problems = (written: Written) => ask<Problem[]>("problems", "POST", written);
+export const candidates = (written: Written, offset: number) =>
+  ask<Candidate[]>("candidates", "POST", { ...written, offset });
+export const hover = (written: Written, line: number, column: number) =>
+  ask<Declared | null>("hover", "POST", { ...written, line, column });
+export const start = (run: Written & { load: number; flows: number; seeds: number }) =>
+  ask<{ number: number }>("runs", "POST", run);
+export const run = (number: number) => ask<Run>(`runs/${number}`, "GET");
+export const cancel = (number: number) => ask<Run>(`runs/${number}`, "DELETE");

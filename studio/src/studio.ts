@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The page: open a scheme, change it, run it beside the original.
+import * as api from "./api";
+import { Editor } from "./editor";
+
+const POLL_MS = 100;
+
+function element<Kind extends HTMLElement>(id: string): Kind {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`no #${id} in the page`);
+  return found as Kind;
+}
+
+const chooser = element<HTMLSelectElement>("program");
+const form = element<HTMLFormElement>("form");
+const startButton = element<HTMLButtonElement>("start");
+const cancelButton = element<HTMLButtonElement>("cancel");
+const status = element("status");
+const shownCommand = element("command");
+
+/** What was typed, by scheme: opening another one loses nothing. */
+const drafts = new Map<string, string>();
+let editor: Editor | undefined;
+let running: number | undefined;
+
+function say(text: string, wrong = false): void {
+  status.textContent = text;
+  status.classList.toggle("wrong", wrong);
+}
+
+/** Runs what a person asked for, and says what was refused. */
+async function attempt(action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error), true);
+  }
+}
+
+function showProblems(problems: api.Problem[]): void {
+  const errors = problems.filter((problem) => problem.category !== "warning").length;
+  const warnings = problems.length - errors;
+  const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
+  element("problems").textContent =
+    problems.length === 0 ? "It compiles." : `${count(errors, "error")}, ${count(warnings, "warning")}`;
+  startButton.disabled = errors > 0 || running !== undefined;
+}
+
+async function open(name: string): Promise<void> {
+  if (editor !== undefined) {
+    drafts.set(editor.written.name, editor.written.text);
+    editor.close();
+  }
+  const { text, title, summary } = await api.program(name);
+  element("title").textContent = `${title}: ${summary}`;
+  editor = new Editor(element("editor"), name, drafts.get(name) ?? text, showProblems);
+}
+
+const CLASSES = ["overall", "short", "large"];
+
+function showResult({ schemes }: api.Result): void {
+  const table = document.createElement("table");
+  const row = (cells: string[], kind: "th" | "td") => {
+    const made = table.insertRow();
+    for (const cell of cells) made.append(Object.assign(document.createElement(kind), { textContent: cell }));
+  };
+  const names = Object.keys(schemes);
+  row(["FCT in us", ...names], "th");
+  for (const each of CLASSES) {
+    for (const part of ["mean", "p99"] as const) {
+      const values = names.map((name) => schemes[name]?.fct_us[each]?.[part] ?? null);
+      const words = values.map((value) => (value === null ? "–" : Math.round(value).toLocaleString("en")));
+      row([`${each} ${part}`, ...words], "td");
+    }
+  }
+  element("result").replaceChildren(table);
+}
+
+async function follow(number: number): Promise<void> {
+  running = number;
+  startButton.disabled = true;
+  cancelButton.hidden = false;
+  try {
+    let run = await api.run(number);
+    shownCommand.textContent = run.command;
+    shownCommand.hidden = false;
+    while (run.state === "running") {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      run = await api.run(number);
+    }
+    if (run.state === "done" && run.result !== null) {
+      say("Done.");
+      showResult(run.result);
+    } else {
+      say(run.state === "cancelled" ? "Cancelled." : run.error, run.state === "failed");
+    }
+  } finally {
+    running = undefined;
+    startButton.disabled = false;
+    cancelButton.hidden = true;
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(async () => {
+    if (editor === undefined) return;
+    const given = new FormData(form);
+    const number = (name: string) => Number(given.get(name));
+    say("Running ...");
+    const run = { load: number("load"), flows: number("flows"), seeds: number("seeds") };
+    const { number: started } = await api.start({ ...editor.written, ...run });
+    await follow(started);
+  });
+});
+
+cancelButton.addEventListener("click", () =>
+  attempt(async () => {
+    if (running !== undefined) await api.cancel(running);
+  }),
+);
+
+chooser.addEventListener("change", () => attempt(() => open(chooser.value)));
+
+attempt(async () => {
+  const known = await api.programs();
+  chooser.replaceChildren(...known.map(({ name }) => new Option(name, name)));
+  chooser.value = known.some(({ name }) => name === "ecn-sharp") ? "ecn-sharp" : chooser.value;
+  await open(chooser.value);
+});

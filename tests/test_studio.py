@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The studio's server: who may ask, what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from httpx2 import Client, ConnectError, Response
+from starlette.testclient import TestClient
+
+from marklab.catalog.scheme import known_schemes
+from marklab.paths import PROGRAMS, REPOSITORY
+from marklab.studio.app import application
+
+TOKEN = "the token"  # noqa: S105 - of these tests
+HOST = "127.0.0.1:8000"
+TCN = (PROGRAMS / "tcn.p4").read_text()
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    app = application(TOKEN, [HOST], tmp_path / "results")
+    with TestClient(app, base_url=f"http://{HOST}", headers={"authorization": f"Bearer {TOKEN}"}) as opened:
+        yield opened
+
+
+def wait(client: TestClient, number: int) -> dict[str, Any]:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        run: dict[str, Any] = client.get(f"/api/runs/{number}").json()
+        if run["state"] != "running":
+            return run
+        time.sleep(0.05)
+    pytest.fail("the run did not end")
+
+
+def refused(response: Response) -> str:
+    assert response.status_code == 400
+    return str(response.json()["error"])
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/api/programs", {}, 200),
+        ("/api/programs", {"authorization": ""}, 401),
+        ("/api/programs", {"authorization": "Bearer another"}, 401),
+        ("/api/none", {"authorization": ""}, 401),
+        ("/api/none", {}, 404),
+        ("/", {"authorization": ""}, 200),
+        ("/", {"host": "evil.example"}, 403),
+        ("/", {"host": "127.0.0.1:8001"}, 403),
+        ("/api/programs", {"origin": f"http://{HOST}"}, 200),
+        ("/api/programs", {"origin": "http://evil.example"}, 403),
+        ("/api/programs", {"origin": "null"}, 403),
+    ],
+)
+def test_who_may_ask(client: TestClient, path: str, headers: dict[str, str], status: int) -> None:
+    response = client.get(path, headers=headers)
+    assert response.status_code == status
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", ["/../app.py", "/..%2fapp.py", "/%2e%2e/app.py", "//etc/passwd", "/page/../../app.py"])
+def test_no_file_outside_the_page_is_served(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_all_schemes_can_be_opened(client: TestClient) -> None:
+    listed = client.get("/api/programs").json()
+    assert [each["name"] for each in listed] == list(known_schemes())
+    for name, path in known_schemes().items():
+        assert client.get(f"/api/programs/{name}").json()["text"] == path.read_text()
+    assert "unknown scheme `nome`" in refused(client.get("/api/programs/nome"))
+    assert client.get("/api/programs/..%2F..%2Finclude%2Fverdict").status_code in (400, 404)
+
+
+def test_the_compilers_messages(client: TestClient) -> None:
+    assert client.post("/api/problems", json={"name": "tcn", "text": TCN}).json() == []
+    broken = TCN.replace("q.sojourn_us", "q.sojourn")
+    (problem,) = client.post("/api/problems", json={"name": "tcn", "text": broken}).json()
+    assert (problem["id"], problem["place"]["line"], problem["place"]["file"]) == ("E0310", 27, None)
+    assert problem["help"] == "did you mean `sojourn_us`?"
+
+
+def test_completion_and_hover(client: TestClient) -> None:
+    at = TCN.index("q.sojourn_us") + 2
+    found = client.post("/api/candidates", json={"name": "tcn", "text": TCN, "offset": at}).json()
+    depth = next(each for each in found if each["name"] == "enq_qdepth_pkts")
+    assert depth["comment"] == "packets that were waiting when this one came, without it"
+    asked = {"name": "tcn", "text": TCN, "line": 27, "column": 24}
+    assert client.post("/api/hover", json=asked).json()["text"] == "bit<32> sojourn_us"
+    assert client.post("/api/hover", json=asked | {"line": 1}).json() is None
+
+
+@pytest.mark.parametrize("path", ["/etc/hostname", "../../README.md", "include/../../../pyproject.toml"])
+def test_a_program_includes_no_file_outside_the_schemes(client: TestClient, path: str) -> None:
+    text = f'#include "{path}"\n' + TCN
+    (problem, *_) = client.post("/api/problems", json={"name": "tcn", "text": text}).json()
+    assert "outside of the folders" in problem["text"]
+    run = {"name": "tcn", "text": text, "flows": 10, "load": 0.5, "seeds": 1}
+    assert "does not compile" in refused(client.post("/api/runs", json=run))
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "says"),
+    [
+        ("problems", b"{", "JSON"),
+        ("problems", b"[]", "object"),
+        ("problems", b'{"name": "tcn"}', "text"),
+        ("problems", b'{"name": "../tcn", "text": ""}', "unknown scheme"),
+        ("problems", b'{"name": "tcn", "text": "' + b"a" * (1 << 20) + b'a"}', "1048576"),
+        ("hover", b'{"name": "tcn", "text": "", "line": 0, "column": 1}', "line"),
+        ("candidates", b'{"name": "tcn", "text": "", "offset": -1}', "offset"),
+        ("runs", b'{"name": "tcn", "text": "", "flows": 0, "load": 0.8, "seeds": 1}', "flows"),
+        ("runs", b'{"name": "tcn", "text": "", "flows": 1, "load": 9, "seeds": 1}', "load"),
+    ],
+)
+def test_what_it_cannot_answer_is_refused(client: TestClient, path: str, asked: bytes, says: str) -> None:
+    assert says in refused(client.post(f"/api/{path}", content=asked))
+
+
+def test_a_changed_program_runs_beside_the_original(client: TestClient, tmp_path: Path) -> None:
+    """On the same flows; nothing is written but the result."""
+    before = {path: path.stat().st_mtime_ns for path in PROGRAMS.parent.rglob("*")}
+    changed = TCN.replace("params.apply();", "params.apply();\n        t = t + 100;")
+    run = {"name": "tcn", "text": changed, "flows": 100, "load": 0.8, "seeds": 1}
+    found = wait(client, client.post("/api/runs", json=run).json()["number"])
+    assert (found["state"], found["error"]) == ("done", "")
+    assert {"tcn", "tcn-edited"} <= set(found["result"]["schemes"])
+    assert " run --scheme tcn --scheme " in found["command"]
+    assert len(list((tmp_path / "results").iterdir())) == 1
+    assert {path: path.stat().st_mtime_ns for path in PROGRAMS.parent.rglob("*")} == before
+    assert "there is no run 7" in refused(client.get("/api/runs/7"))
+
+
+def test_one_run_at_a_time_which_can_be_cancelled(client: TestClient, tmp_path: Path) -> None:
+    run = {"name": "tcn", "text": TCN, "flows": 1_000_000, "load": 0.8, "seeds": 1}
+    number = client.post("/api/runs", json=run).json()["number"]
+    assert "another run has not ended" in refused(client.post("/api/runs", json=run))
+    assert client.delete(f"/api/runs/{number}").json()["state"] == "cancelled"
+    assert client.get(f"/api/runs/{number}").json()["state"] == "cancelled"
+    assert not (tmp_path / "results").exists() or not list((tmp_path / "results").iterdir())
+    few = client.post("/api/runs", json=run | {"flows": 10}).json()["number"]
+    assert wait(client, few)["state"] == "done"
+
+
+def children_of(number: int) -> list[int]:
+    found = subprocess.run(["ps", "--ppid", str(number), "-o", "pid="], capture_output=True, text=True, check=False)
+    return [int(word) for word in found.stdout.split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_ends_leaves_no_process(tmp_path: Path, number: int) -> None:
+    command = [sys.executable, "orchestrator.py", "studio", "--no-open", "--out", str(tmp_path)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = re.search(r"(http://127\.0\.0\.1:\d+)/#token=(\S+)", server.stdout.readline())
+        assert said is not None
+        with Client(base_url=said[1], headers={"authorization": f"Bearer {said[2]}"}) as client:
+            run = {"name": "tcn", "text": TCN, "flows": 1_000_000, "load": 0.8, "seeds": 1}
+            for _ in range(50):
+                try:
+                    client.post("/api/runs", json=run)
+                    break
+                except ConnectError:
+                    time.sleep(0.1)
+        (child,) = children_of(server.pid)
+        server.send_signal(number)
+        server.wait(20)
+    until = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists():
+        assert time.monotonic() < until, "the run goes on"
+        time.sleep(0.1)
+
+
+def test_a_taken_port_is_named(cli: Any) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refusal = cli("studio", "--no-open", "--port", str(port))
+    assert (refusal.code, f"cannot serve at port {port}" in refusal.err) == (2, True)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The studio's page, in headless Chromium."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import started
+from marklab.paths import REPOSITORY
+
+pytestmark = pytest.mark.needs("Chromium")
+
+PATIENCE_MS = 60_000
+COMPILES = "It compiles."
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The address of a server, with its token."""
+    command = [sys.executable, "orchestrator.py", "studio", "--no-open", "--out", str(tmp_path / "results")]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = re.search(r"http://\S+", server.stdout.readline())
+        assert said is not None
+        # The port listens already: the server answers as soon as it can.
+        yield said[0]
+        server.terminate()
+
+
+@pytest.fixture
+def page(address: str) -> Iterator[Page]:
+    """The page, open; it may not complain."""
+    with started() as chromium:
+        page = chromium.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        complaints: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        expect(page.locator("#problems")).to_have_text(COMPILES)
+        yield page
+        assert complaints == []
+
+
+def open_scheme(page: Page, name: str) -> None:
+    page.locator("#program").select_option(name)
+    expect(page.get_by_label(f"Program {name}")).to_be_visible()
+    expect(page.locator("#problems")).to_have_text(COMPILES)
+
+
+def type_after(page: Page, line: str, text: str) -> None:
+    page.get_by_text(line, exact=True).click()
+    page.keyboard.press("End")
+    page.keyboard.type(text)
+
+
+def test_the_token_is_not_in_the_address(page: Page, address: str) -> None:
+    assert page.url == address.partition("#")[0]
+    page.reload()
+    expect(page.locator("#problems")).to_have_text(COMPILES)
+
+
+def test_a_mistake_is_shown_while_one_types(page: Page) -> None:
+    open_scheme(page, "tcn")
+    type_after(page, "params.apply();", "\nt = q.sojourn;")
+    expect(page.locator("#problems")).to_have_text("1 error, 0 warnings")
+    page.locator(".cm-lintRange-error").hover()
+    expect(page.locator(".cm-tooltip-lint")).to_contain_text("did you mean `sojourn_us`?")
+    expect(page.locator("#start")).to_be_disabled()
+
+
+def test_completion_has_declarations(page: Page) -> None:
+    open_scheme(page, "tcn")
+    type_after(page, "params.apply();", "\nt = q.")
+    offered = page.locator(".cm-tooltip-autocomplete li").filter(has_text="enq_qdepth_pkts")
+    expect(offered).to_contain_text("bit<19> enq_qdepth_pkts")
+
+
+def test_a_declaration_is_shown_under_the_pointer(page: Page) -> None:
+    open_scheme(page, "tcn")
+    page.get_by_text("Threshold", exact=True).first.hover()
+    expect(page.locator(".declaration")).to_contain_text("control Threshold(")
+
+
+def test_a_changed_scheme_runs_beside_the_original(page: Page) -> None:
+    open_scheme(page, "tcn")
+    type_after(page, "params.apply();", "\nt = t + 100;")
+    expect(page.locator("#problems")).to_have_text(COMPILES)
+    page.get_by_label("Flows").fill("100")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#status")).to_have_text("Done.")
+    heads = page.locator("#result th").all_inner_texts()
+    assert heads[:3] == ["FCT in us", "tcn", "tcn-edited"]
+    expect(page.locator("#command")).to_contain_text("run --scheme tcn --scheme")
+
+
+def test_what_was_typed_survives_another_scheme(page: Page) -> None:
+    open_scheme(page, "tcn")
+    type_after(page, "params.apply();", "\nt = t + 100;")
+    page.locator("#program").select_option("codel")
+    expect(page.get_by_label("Program codel")).to_be_visible()
+    page.locator("#program").select_option("tcn")
+    expect(page.get_by_label("Program tcn")).to_contain_text("t = t + 100;")
+
+
+def test_a_run_can_be_cancelled(page: Page) -> None:
+    page.get_by_label("Flows").fill("1000000")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#status")).to_have_text("Cancelled.")
+    expect(page.locator("#start")).to_be_enabled()
+
+
+def test_a_wrong_token_is_explained(address: str) -> None:
+    with started() as chromium:
+        page = chromium.new_page()
+        page.goto(f"{address}x")
+        expect(page.locator("#status")).to_contain_text("the token is missing or wrong", timeout=PATIENCE_MS)
