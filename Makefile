@@ -105,7 +105,7 @@ lint: $(STAMPS)/dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports --no-cache
+	PYTHONPATH=orchestrator $(VENV)/bin/lint-imports --no-cache
 	REUSE_ENCODING_MODULE=charset_normalizer $(VENV)/bin/reuse lint --lines
 	cd engine && $(CARGO) fmt --all --check
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -195,8 +195,12 @@ notices: setup
 	$(PYTHON) tools/third_party_notices.py
 
 # The studio's page, from studio/, with Node; `orchestrator/marklab/studio/page` has it for those without.
-page:
-	cd studio && npm ci --no-audit --no-fund --ignore-scripts && npm run --silent check && npm run --silent build
+page: studio/node_modules
+	cd studio && npm run --silent check && npm run --silent build
+
+studio/node_modules: studio/package-lock.json
+	cd studio && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 # The pages of docs/ as a site: site/index.html.
 docs: dev
