@@ -205,7 +205,10 @@ def finding(value: float, half: float, paper: float = 10.0) -> Finding:
         (finding(50, 5), finding(40, 5), Effect.NOTHING),  # the intervals touch
         (finding(50, 5), finding(39.9, 5), Effect.MOVES),
         (finding(12, 5), finding(11, 5), Effect.NOTHING),  # it agreed before
-        (finding(50, 5), Finding(finding(0, 0).claim, 12.0), Effect.NOTHING),  # a single seed
+        (finding(50, 45), finding(40, 5), Effect.UNCLEAR),  # not known to disagree
+        (finding(50, 5), finding(40, 35), Effect.UNCLEAR),
+        (finding(50, 45), finding(100, 4), Effect.MOVES),
+        (finding(50, 5), Finding(finding(0, 0).claim, 12.0), Effect.UNCLEAR),  # a single seed
         (finding(50, 5), Finding(finding(0, 0).claim), Effect.UNKNOWN),
     ],
 )

@@ -28,6 +28,7 @@ class Effect(StrEnum):
     EXPLAINS = "explains it"
     MOVES = "moves it"
     NOTHING = "no difference"
+    UNCLEAR = "too few runs to tell"
     UNKNOWN = "no number"  # as of a flow that never gets to its share
 
 
@@ -41,15 +42,17 @@ class Tried:
 
     @property
     def effect(self) -> Effect:
-        """A number that lies within the noise of the other has not moved."""
+        """A number that lies within the noise of the other has not moved, if the noise leaves both their verdicts."""
         if self.finding.value is None:
             return Effect.UNKNOWN
         if self.finding.verdict() is Verdict.AGREES and self.as_it_is.verdict() is not Verdict.AGREES:
             return Effect.EXPLAINS
         one, other = self.finding.interval, self.as_it_is.interval
-        if one is None or other is None or (one[0] <= other[1] and other[0] <= one[1]):
-            return Effect.NOTHING
-        return Effect.MOVES
+        if one is not None and other is not None and (one[0] > other[1] or other[0] > one[1]):
+            return Effect.MOVES
+        if Verdict.UNDETERMINED in (self.finding.verdict(), self.as_it_is.verdict()):
+            return Effect.UNCLEAR
+        return Effect.NOTHING
 
 
 def varied_experiment(name: str) -> PaperExperiment:

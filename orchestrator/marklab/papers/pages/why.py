@@ -44,9 +44,17 @@ def in_brief(finding: Finding, tried: Sequence[Tried]) -> str:
     explains = [each for each in tried if each.effect is Effect.EXPLAINS]
     if explains:
         return f"explained by {_numbers(explains)}"
-    if tried:
-        return f"unexplained: {len(tried)} changes were tried"
-    return "unexplained: nothing was varied yet"
+    return f"unexplained: {_tries(tried)}"
+
+
+def _tries(tried: Sequence[Tried]) -> str:
+    """How many changes were tried in vain."""
+    if not tried:
+        return "nothing was varied yet"
+    clear = sum(each.effect is not Effect.UNCLEAR for each in tried)
+    if not clear:
+        return "what was tried had too few runs to tell"
+    return "one change was tried" if clear == 1 else f"{clear} changes were tried"
 
 
 def _why(tried: Sequence[Tried]) -> str:
@@ -57,7 +65,11 @@ def _why(tried: Sequence[Tried]) -> str:
     said[0] += f"; as it is {brief_text(tried[0].as_it_is)}"
     if moves:
         said.append(f"{'Also moved' if explains else 'Moved, without agreeing,'} by {_numbers(moves)}")
-    for effect, words in ((Effect.NOTHING, "Not moved by"), (Effect.UNKNOWN, "No number with")):
+    for effect, words in (
+        (Effect.NOTHING, "Not moved by"),
+        (Effect.UNCLEAR, "Too few runs to tell what was done by"),
+        (Effect.UNKNOWN, "No number with"),
+    ):
         if by_effect[effect]:
             said.append(f"{words} {', '.join(f'*{each.says}*' for each in by_effect[effect])}")
     return ". ".join(said) + "."
