@@ -17,10 +17,12 @@ mod objects;
 mod observed;
 mod program;
 mod replay;
+mod session;
 mod simulate;
 mod tcp;
 mod tofino;
 mod trace;
+mod views;
 
 use mimalloc::MiMalloc;
 use pyo3::create_exception;
@@ -56,6 +58,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<harness::Harness>()?;
     module.add_class::<live::LiveSwitch>()?;
     module.add_class::<simulate::Progress>()?;
+    module.add_class::<session::Session>()?;
     module.add_class::<tcp::TcpSender>()?;
     module.add_class::<tcp::TcpReceiver>()?;
     module.add("FLOW_STATUSES", marklab_replay::Status::NAMES)?;

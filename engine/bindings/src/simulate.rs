@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated runs.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use marklab_netsim::{
     BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Parallelism,
     Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace,
 };
 use marklab_observe::Passage;
-use marklab_pipeline::State;
+use marklab_pipeline::{Engine, State};
 use marklab_switch::Switch;
 use marklab_switch::replication::Mirror;
 use marklab_units::Duration;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::entries::{self, Setting};
 use crate::program::Program;
-use crate::{CancelledError, observed, refuse};
+use crate::{CancelledError, observed, refuse, views};
 
 /// Progress of a run, and the request to cancel it. Any thread may read and set it.
 #[pyclass(frozen, module = "marklab._engine")]
@@ -58,6 +58,18 @@ impl Progress {
     #[getter]
     fn cancelled(&self) -> bool {
         self.inner.cancel.load(Ordering::Relaxed)
+    }
+
+    /// The last picture that the run has taken, and has another one taken soon: time in ns, flows finished, and a dict as
+    /// `Session.view` gives it. None before the first, and if the run is on several threads.
+    fn picture<'py>(&self, python: Python<'py>) -> PyResult<Option<(u64, usize, Bound<'py, PyDict>)>> {
+        self.inner.wants_picture.store(true, Ordering::Relaxed);
+        let picture = self.inner.picture.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let shown = picture.map(|picture| {
+            let lines = views::line_columns(python, &picture.lines)?;
+            Ok((picture.now.nanos(), picture.finished, lines))
+        });
+        shown.transpose()
     }
 
     /// Ends the run soon; `simulate` then raises CancelledError.
@@ -171,15 +183,8 @@ pub(crate) fn simulate<'py>(
     threads: usize,
     measured: Vec<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let config: Config = serde_json::from_str(config).map_err(|error| refuse(format!("configuration: {error}")))?;
-    let shared = entries::parse(shared_entries)?;
-    let rows = flows.rows()?;
-    config.check_switches().map_err(refuse)?;
-    let switches = build_switches(&config, program, &shared, &entries, seed)?;
-    let network = Network::new(&config, rows, switches).map_err(|error| match error {
-        BuildError::Capture(_) => PyOSError::new_err(error.to_string()),
-        BuildError::Config(_) => refuse(error),
-    })?;
+    let inputs = Inputs { config, program, shared_entries, entries: &entries, flows: &flows, seed };
+    let (config, network) = inputs.network(&program.engine)?;
     let inner = progress.inner.clone();
     let run = || match &measured[..] {
         [] => network.run_on(&inner, threads).map(|outcome| (outcome, None)),
@@ -187,13 +192,7 @@ pub(crate) fn simulate<'py>(
             network.measure(&inner, numbers, monotonic_ns).map(|(outcome, parallelism)| (outcome, Some(parallelism)))
         }
     };
-    let (outcome, parallelism) = python.detach(run).map_err(|error| match error {
-        RunError::Cancelled => CancelledError::new_err(error.to_string()),
-        RunError::Capture(_) => PyOSError::new_err(error.to_string()),
-        RunError::Assertion { node, failed } => {
-            refuse(format!("{} (at {})", program.explain(failed), config.nodes[node].name()))
-        }
-    })?;
+    let (outcome, parallelism) = python.detach(run).map_err(|error| failed(error, program, &config))?;
     let result = result(python, &config, outcome)?;
     result.set_item("other_threads_ns", progress.inner.other_threads_ns.load(Ordering::Relaxed))?;
     result.set_item("threads", progress.inner.threads.load(Ordering::Relaxed))?;
@@ -201,6 +200,68 @@ pub(crate) fn simulate<'py>(
         result.set_item("parallelism", parallelism_columns(python, &parallelism)?)?;
     }
     Ok(result)
+}
+
+/// What a run is made from, as Python gives it.
+pub(crate) struct Inputs<'a, 'py> {
+    pub(crate) config: &'a str,
+    pub(crate) program: &'a Program,
+    pub(crate) shared_entries: &'a str,
+    pub(crate) entries: &'a [PyBackedStr],
+    pub(crate) flows: &'a Flows<'py>,
+    pub(crate) seed: u64,
+}
+
+impl Inputs<'_, '_> {
+    /// The network, whose switches run this engine of the program.
+    pub(crate) fn network(&self, engine: &Arc<dyn Engine>) -> PyResult<(Config, Network)> {
+        let config: Config =
+            serde_json::from_str(self.config).map_err(|error| refuse(format!("configuration: {error}")))?;
+        let shared = entries::parse(self.shared_entries)?;
+        let rows = self.flows.rows()?;
+        config.check_switches().map_err(refuse)?;
+        let switches = self.switches(&config, &shared, engine)?;
+        let network = Network::new(&config, rows, switches).map_err(|error| match error {
+            BuildError::Capture(_) => PyOSError::new_err(error.to_string()),
+            BuildError::Config(_) => refuse(error),
+        })?;
+        Ok((config, network))
+    }
+
+    fn switches(&self, config: &Config, shared: &[Setting], engine: &Arc<dyn Engine>) -> PyResult<Vec<NetSwitch>> {
+        let described = config.nodes.iter().filter_map(|node| match node {
+            Node::Switch { name, ports, queueing, mirrors } => Some((name, *ports, queueing, &mirrors[..])),
+            Node::Host { .. } => None,
+        });
+        let switch = |(number, (name, ports, queueing, mirrors)): (usize, Described<'_>)| {
+            // Switches draw from streams of their own.
+            let stream = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64);
+            let mut state = State::new(&self.program.program, &self.program.layout, stream).map_err(refuse)?;
+            entries::install(&mut state, shared)?;
+            if let Some(own) = self.entries.get(number) {
+                // Read where they are needed: the entries of 5,000 switches take gigabytes.
+                entries::install(&mut state, &entries::parse(own)?)?;
+            }
+            let port = queueing.port().map_err(|error| refuse(format!("ports of switch `{name}`: {error}")))?;
+            let mut switch = Switch::with_pool(engine.clone(), state, vec![port; ports], queueing.pool());
+            for &(session, port) in mirrors {
+                switch.control().1.add_session(session, Mirror::Port(port)).map_err(refuse)?;
+            }
+            Ok(switch)
+        };
+        described.enumerate().map(switch).collect()
+    }
+}
+
+/// A failed run as a Python exception.
+pub(crate) fn failed(error: RunError, program: &Program, config: &Config) -> PyErr {
+    match error {
+        RunError::Cancelled => CancelledError::new_err(error.to_string()),
+        RunError::Capture(_) => PyOSError::new_err(error.to_string()),
+        RunError::Assertion { node, failed } => {
+            refuse(format!("{} (at {})", program.explain(failed), config.nodes[node].name()))
+        }
+    }
 }
 
 /// Work and spans of a run.
@@ -217,36 +278,6 @@ fn parallelism_columns<'py>(python: Python<'py>, measured: &Parallelism) -> PyRe
 
 /// Name, number of ports, queues and mirror sessions of a switch.
 type Described<'a> = (&'a String, usize, &'a Queueing, &'a [(u32, usize)]);
-
-fn build_switches(
-    config: &Config,
-    program: &Program,
-    shared: &[Setting],
-    own: &[PyBackedStr],
-    seed: u64,
-) -> PyResult<Vec<NetSwitch>> {
-    let described = config.nodes.iter().filter_map(|node| match node {
-        Node::Switch { name, ports, queueing, mirrors } => Some((name, *ports, queueing, &mirrors[..])),
-        Node::Host { .. } => None,
-    });
-    let switch = |(number, (name, ports, queueing, mirrors)): (usize, Described<'_>)| {
-        // Switches draw from streams of their own.
-        let stream = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64);
-        let mut state = State::new(&program.program, &program.layout, stream).map_err(refuse)?;
-        entries::install(&mut state, shared)?;
-        if let Some(own) = own.get(number) {
-            // Read where they are needed: the entries of 5,000 switches take gigabytes.
-            entries::install(&mut state, &entries::parse(own)?)?;
-        }
-        let port = queueing.port().map_err(|error| refuse(format!("ports of switch `{name}`: {error}")))?;
-        let mut switch = Switch::with_pool(program.engine.clone(), state, vec![port; ports], queueing.pool());
-        for &(session, port) in mirrors {
-            switch.control().1.add_session(session, Mirror::Port(port)).map_err(refuse)?;
-        }
-        Ok(switch)
-    };
-    described.enumerate().map(switch).collect()
-}
 
 /// A value of each flow.
 type FlowNumber = fn(&marklab_netsim::FlowRecord) -> u64;

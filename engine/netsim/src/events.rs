@@ -168,6 +168,11 @@ impl<E: Ranked> EventQueue<E> {
         self.places.len() as u32 - 1
     }
 
+    /// What is found in any event, in no order. It looks through all.
+    pub(crate) fn find_map<T>(&self, find: impl FnMut(&E) -> Option<T>) -> Option<T> {
+        self.places.iter().filter_map(|place| place.event.as_ref()).find_map(find)
+    }
+
     /// Time of the next event.
     #[inline(always)]
     pub(crate) fn next_time(&self) -> Option<Time> {

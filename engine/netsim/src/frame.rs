@@ -132,6 +132,9 @@ impl Frame for Box<NetFrame> {
 /// Frames, each with the time at which it moves on.
 pub(crate) type Delayed = Chains<(Time, Box<NetFrame>)>;
 
+/// Frames that one event gives back at most: those that a program drops before it sends one, in practice.
+const LATELY: usize = 64;
+
 /// Unused frames, whose memory is reused.
 #[derive(Debug, Default)]
 pub(crate) struct FramePool {
@@ -151,6 +154,11 @@ impl FramePool {
             }
             None => Box::new(NetFrame { packet: Packet::default(), connection, notes }),
         }
+    }
+
+    /// Whether a frame is among the last ones that were given back.
+    pub(crate) fn holds_lately(&self, frame: *const NetFrame) -> bool {
+        self.spare.iter().rev().take(LATELY).any(|spare| std::ptr::eq(&raw const **spare, frame))
     }
 
     /// Takes a frame back.

@@ -2,7 +2,7 @@
 //! Virtual-time network: links, hosts, transports and P4 switches.
 //!
 //! [`Network::new`] builds a network from a [`Config`], flows, and switches with programs and table entries;
-//! [`Network::run`] returns the [`Outcome`]. The crate reads no clock and no global random stream, and never depends on
+//! [`Network::run`] returns the [`Outcome`]; a [`Session`] runs it in steps. The crate reads no clock and no global random stream, and never depends on
 //! the order of a hash map: equal input gives equal output.
 //!
 //! - `events`: time; `network`: nodes, lines between them, and the run on one or several threads;
@@ -35,8 +35,9 @@ pub use ledger::{Ledger, Reason};
 pub use marklab_observe::{Cell, Passage, PortTrace, QueueTrace, TraceRow};
 pub use marklab_units::Framing;
 pub use network::{
-    BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, Parallelism, PauseStats,
-    PortReport, PriorityStats, Progress, RunError, Span, SwitchReport, Work,
+    Birth, BuildError, EchoRecord, End, FlowRecord, Hop, Journey, LineReport, LineStats, LineView, NetSwitch, Network,
+    Outcome, Parallelism, PauseStats, Picture, PortReport, PriorityStats, Progress, Queued, RunError, SenderView,
+    Session, Sighting, Span, SwitchReport, Wanted, Work,
 };
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};

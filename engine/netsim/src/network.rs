@@ -13,6 +13,7 @@
 //! - `sending`, `receiving`, `opening`, `nic`, `probes`, `rdma_hosts`: what hosts do;
 //! - `switches`: switches; `lossless`: lossless lines, of switches and hosts;
 //! - `shard`: nodes with their events; `build`: a network from its description;
+//! - `view`: how a network stands; `journey`, `session`: runs in steps, for those who look at them;
 //! - `partition`, `parallelism`, `outcome`, `threads`: the run, how many threads it could keep busy, and its end.
 
 mod build;
@@ -24,6 +25,7 @@ mod flows;
 mod gro;
 mod handshake;
 mod hosts;
+mod journey;
 mod line;
 mod lookahead;
 mod lossless;
@@ -42,12 +44,14 @@ mod rdma_hosts;
 mod receiving;
 mod sending;
 mod server;
+mod session;
 mod shard;
 mod switches;
 mod threads;
+mod view;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 
 use hdrhistogram::Histogram;
 use marklab_observe::{CaptureError, PortTrace};
@@ -69,10 +73,13 @@ pub use env::PriorityStats;
 use env::Shared;
 use event::Event;
 pub use hosts::EchoRecord;
+pub use journey::{Birth, End, Hop, Journey, Queued, Sighting, Wanted};
 pub use line::LineStats;
 pub use parallelism::{Parallelism, Span, Work};
 pub use pause::PauseStats;
+pub use session::{SenderView, Session};
 use shard::Node;
+pub use view::{LineView, Picture};
 
 /// Progress of a run, and a request to cancel it. May be shared with another thread.
 #[derive(Debug, Default)]
@@ -85,6 +92,10 @@ pub struct Progress {
     pub threads: AtomicU64,
     /// Set to end the run.
     pub cancel: AtomicBool,
+    /// Set to have a picture taken soon: only of a run on one thread.
+    pub wants_picture: AtomicBool,
+    /// The last picture that was taken.
+    pub picture: Mutex<Option<Picture>>,
     /// CPU time of the calling thread in ns, for runs on several threads: the engine has no clock of its own.
     pub clock: Option<fn() -> u64>,
     /// By that clock, the CPU time of all threads except the one that called [`Network::run_on`].

@@ -7,6 +7,7 @@
 //!   sets;
 //! - an [`Engine`] runs one stage of the program on a `State`, a packet and its `Phv`. [`Interpreter`] defines what a
 //!   program means; [`Jit`] compiles it to machine code. For equal input both leave equal `Phv`s, packets and `State`s.
+//!   [`Spotlight`] traces one packet among many.
 //!
 //! This crate has no clock (the caller of a stage sets [`State::now`]), no ports and no queues. The architecture around
 //! the program is `marklab-switch`.
@@ -28,6 +29,7 @@ mod profile;
 mod prune;
 mod random;
 mod rejection;
+mod spotlight;
 mod stage;
 mod state;
 mod table;
@@ -53,6 +55,7 @@ pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
 pub use profile::{Profile, ProfileError};
 pub use prune::prune;
+pub use spotlight::{Seen, Spotlight};
 pub use stage::Stage;
 pub use state::State;
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError, TableMut};

@@ -43,6 +43,7 @@ _COMMANDS = {
     "promote": "marklab.cli.programs.promote",
     "burst-queue": "marklab.cli.papers.burst_queue",
     "doctor": "marklab.cli.doctor",
+    "explain": "marklab.cli.explain",
     "lsp": "marklab.cli.lsp",
     "studio": "marklab.cli.studio",
 }

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -156,6 +157,37 @@ class Harness(Control, Protocol):
         """What was written down since, as JSON."""
 
 
+# Arrival of a packet from its host: time in ns, switch, port.
+Arrival = tuple[int, int, int]
+
+
+class Session(Protocol):
+    """A run in steps; what the engine refuses raises EngineError."""
+
+    now_ns: int  # time of the last event
+    events: int
+    finished: int
+    ended: bool
+
+    def lines(self) -> list[tuple[int, int, int, int]]:
+        """Node and port of both ends of each line."""
+
+    def run(self, until_ns: int, most: int) -> bool:
+        """Handles the events up to a time, at most so many; gives whether it has handled all."""
+
+    def view(self) -> dict[str, NDArray[np.uint64]]:
+        """How the lines stand: `frames`, `wire_bytes`, `marked`, `lost` since the start; `packets`, `bytes` wait."""
+
+    def sender(self, flow: int) -> dict[str, Any] | None:
+        """The sender of a flow: windows in bytes, times in ns, counts."""
+
+    def find(self, node: int, port: int, from_ns: int, wanted: str) -> tuple[int, Arrival | None] | None:
+        """Runs on to a packet's `departure`, `mark` or `loss`; gives its time, and its arrival if the session saw it."""
+
+    def follow(self, arrival: Arrival) -> str | None:
+        """Runs on through all that happens to a packet, and gives it as JSON."""
+
+
 class Watch(Protocol):
     """How far a run is, and the wish to end it."""
 
@@ -252,6 +284,16 @@ class _Module(Protocol):
     def TcpSender(self, transport: str) -> TcpSender: ...  # noqa: N802
 
     def TcpReceiver(self, transport: str) -> TcpReceiver: ...  # noqa: N802
+
+    def Session(  # noqa: N802
+        self,
+        config: str,
+        program: CompiledProgram,
+        shared_entries: str,
+        entries: Sequence[str],
+        flows: Mapping[str, NDArray[Any]],
+        seed: int,
+    ) -> Session: ...
 
     def simulate(
         self,
@@ -495,35 +537,41 @@ def _explained() -> Iterator[None]:
         raise RunFailed(f"the engine refused or gave up: {error}") from error
 
 
-def simulate(
-    config: Mapping[str, Any],
-    program: CompiledProgram,
-    shared_entries: Sequence[Mapping[str, Any]],
-    entries: Sequence[str],
-    flows: Mapping[str, NDArray[np.generic]],
-    seed: int,
-    watch: Watch,
-    threads: int = 1,
-    measured: Sequence[int] = (),
-) -> dict[str, Any]:
-    """Run a network; gives the report as plain data and columns as arrays. They are the same for any number of threads.
+@dataclass(frozen=True)
+class Inputs:
+    """All that decides a simulated run.
 
     `shared_entries` go into the tables of all switches, and each of `entries`, a JSON list of them, into those of one.
+    """
+
+    config: Mapping[str, Any]
+    program: CompiledProgram
+    shared_entries: Sequence[Mapping[str, Any]]
+    entries: Sequence[str]
+    flows: Mapping[str, NDArray[np.generic]]
+    seed: int
+
+    @property
+    def arguments(self) -> tuple[str, CompiledProgram, str, Sequence[str], Mapping[str, NDArray[np.generic]], int]:
+        """As the engine takes them."""
+        shared = json.dumps(self.shared_entries)
+        return json.dumps(self.config), self.program, shared, self.entries, self.flows, self.seed
+
+
+def simulate(inputs: Inputs, watch: Watch, threads: int = 1, measured: Sequence[int] = ()) -> dict[str, Any]:
+    """Run a network; gives the report as plain data and columns as arrays. They are the same for any number of threads.
+
     With `measured`, it runs on one, and `parallelism` has what each of these numbers of threads would have to do.
     """
     with _explained():
-        result = _module().simulate(
-            json.dumps(config),
-            program,
-            json.dumps(shared_entries),
-            entries,
-            flows,
-            seed,
-            watch,
-            threads,
-            list(measured),
-        )
+        result = _module().simulate(*inputs.arguments, watch, threads, list(measured))
     return result | {"report": json.loads(result["report"])}
+
+
+def new_session(inputs: Inputs) -> Session:
+    """A simulated run in steps, before its first event."""
+    with _explained():
+        return _module().Session(*inputs.arguments)
 
 
 def new_tcp_sender(transport: Mapping[str, Any]) -> TcpSender:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +77,7 @@ class Sim:
         flows = experiment.flow_lists[cell.seed]
         traced = traced_ports(experiment)
         start = time.thread_time()
-        result = engine.simulate(
-            configuration(experiment, cell.scheme, int(flows.start_ns[-1]), traced, cell.captures),
-            cell.scheme.program,
-            cell.scheme.settings,
-            experiment.routes[cell.scheme.forwarding].as_json,
-            flows.for_engine() | _of_connections(experiment, flows, cell.seed),
-            cell.seed,
-            watch,
-            cell.threads,
-            THREADS if cell.measured else (),
-        )
+        result = engine.simulate(_inputs(cell, traced), watch, cell.threads, THREADS if cell.measured else ())
         cpu_s = time.thread_time() - start + result["other_threads_ns"] / 1e9
         flows, rows = flows.as_begun(result["start_ns"]) if flows.waiting.any() else (flows, np.arange(len(flows)))
         names = experiment.network.graph.names
@@ -114,6 +105,24 @@ class Sim:
             threads=result["threads"],
             parallelism=_parallelism(result["parallelism"]) if cell.measured else None,
         )
+
+
+def session(cell: Cell) -> engine.Session:
+    """A cell as a run in steps, without recordings: the same run as `Sim.run`."""
+    return engine.new_session(_inputs(replace(cell, captures=None), []))
+
+
+def _inputs(cell: Cell, traced: list[Port]) -> engine.Inputs:
+    experiment = cell.experiment
+    flows = experiment.flow_lists[cell.seed]
+    return engine.Inputs(
+        configuration(experiment, cell.scheme, int(flows.start_ns[-1]), traced, cell.captures),
+        cell.scheme.program,
+        cell.scheme.settings,
+        experiment.routes[cell.scheme.forwarding].as_json,
+        flows.for_engine() | _of_connections(experiment, flows, cell.seed),
+        cell.seed,
+    )
 
 
 def _parallelism(measured: Mapping[str, Any]) -> Parallelism:

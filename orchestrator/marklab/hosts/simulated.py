@@ -43,15 +43,9 @@ def simulate(case: Case, transport: Transport, program: engine.CompiledProgram) 
     network = alone(case, transport.mss_bytes)
     with tempfile.TemporaryDirectory(prefix="marklab-script-") as folder:
         paths = [Path(folder) / f"{placed.pair}.pcap" for placed in network.placed]
-        result = engine.simulate(
-            _configuration(network, transport, paths),
-            program,
-            network.entries(),
-            ["[]"],
-            _columns(network),
-            1,
-            engine.new_watch(),
-        )
+        configuration = _configuration(network, transport, paths)
+        inputs = engine.Inputs(configuration, program, network.entries(), ["[]"], _columns(network), 1)
+        result = engine.simulate(inputs, engine.new_watch())
         trace = result["sender_trace"]
         flows = []
         for placed, path in zip(network.placed, paths, strict=True):

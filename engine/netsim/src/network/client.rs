@@ -102,6 +102,11 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Whether it has sent anything.
+    pub(super) fn has_begun(&self) -> bool {
+        self.state != State::Unopened
+    }
+
     /// The client of a connection that a flow opens, or that is `open` already.
     pub(super) fn new(shared: &Shared, connection: u32, flow: &Flow, open: bool) -> Client {
         let transport = &shared.transport;

@@ -46,6 +46,13 @@ impl Shard {
         true
     }
 
+    /// Handles one event.
+    pub(super) fn one(&mut self, time: Time, event: Event) {
+        self.env.now = time;
+        self.handle(event);
+        self.handled += 1;
+    }
+
     /// Prefetches the connection of a frame that will arrive at a host.
     #[inline(always)]
     pub(super) fn expect(&self, event: &Event) {

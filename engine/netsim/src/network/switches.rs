@@ -49,6 +49,11 @@ pub(super) struct Records {
 }
 
 impl Port {
+    /// Packets marked so far.
+    pub(super) fn marked(&self) -> u64 {
+        self.marked
+    }
+
     fn trace(&mut self) -> Option<&mut PortTrace> {
         self.records.as_mut().and_then(|records| records.trace.as_mut())
     }

@@ -19,6 +19,7 @@ use super::outcome::Ended;
 use super::parallelism::{Meter, Parallelism};
 use super::partition::{Partition, own_shards};
 use super::shard::{Node, Shard};
+use super::view::{Picture, lines_now};
 use super::{Network, Outcome, Progress, RunError};
 use crate::events::EventQueue;
 
@@ -88,7 +89,7 @@ impl Network {
         progress.threads.store(threads as u64, Ordering::Relaxed);
         let count = partition.shards(meter.as_ref().map_or(threads, |meter| meter.threads()));
         let windows = if count == 1 { u64::MAX } else { FIRST_WINDOWS };
-        let mut run = Run { shared: &shared, progress, stop, windows };
+        let mut run = Run { shared: &shared, progress, stop, windows, lines: (count == 1).then_some(&lines) };
         let mut tally = Tally::new(&shared, trace_flows_ns);
         let mut handled = 0;
         let mut end = Time::ZERO;
@@ -138,6 +139,8 @@ struct Run<'a> {
     stop: Time,
     /// Windows to run.
     windows: u64,
+    /// Node and port of both ends of each line, if one shard has all nodes.
+    lines: Option<&'a [[(usize, usize); 2]]>,
 }
 
 /// What a shard says between two windows.
@@ -311,12 +314,23 @@ impl Run<'_> {
         None
     }
 
+    /// Takes a picture, if one is wanted and one shard has all nodes.
+    fn show(&self, shard: &Shard) {
+        if let Some(lines) = self.lines
+            && self.progress.wants_picture.swap(false, Ordering::Relaxed)
+        {
+            let (now, finished) = (shard.env.now, shard.env.tally.finished);
+            *locked(&self.progress.picture) = Some(Picture { now, finished, lines: lines_now(shard, lines) });
+        }
+    }
+
     /// Whether a shard in a long window has to stop. The first thread reports its progress.
     fn is_over(&self, reports: bool, before: u64, shard: &Shard) -> bool {
         if reports {
             let finished = before + shard.env.tally.finished as u64;
             self.progress.finished.fetch_max(finished, Ordering::Relaxed);
             self.progress.now_ns.store(shard.env.now.nanos(), Ordering::Relaxed);
+            self.show(shard);
         }
         shard.env.tally.failure.is_some() || self.progress.cancel.load(Ordering::Relaxed)
     }

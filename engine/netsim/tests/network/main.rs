@@ -24,6 +24,7 @@ mod queues;
 mod refusals;
 mod requested;
 mod samples;
+mod sessions;
 mod support;
 mod threads;
 mod traces;

@@ -11,7 +11,7 @@ use marklab_netsim::{
     Node, Outcome, Progress, QueueLimit, Trace, Transport,
 };
 use marklab_p4::ir;
-use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, State};
+use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, Spotlight, State};
 use marklab_switch::Switch;
 
 pub(crate) const MSS: u64 = 1460;
@@ -75,6 +75,12 @@ impl Program {
     /// The same program, run by the interpreter.
     pub(crate) fn interpreted(&self) -> Program {
         Program { engine: Arc::new(Interpreter::new(&self.ir, &self.layout)), ..self.clone() }
+    }
+
+    /// The same program behind a spotlight.
+    pub(crate) fn spotlit(&self) -> (Program, Arc<Spotlight>) {
+        let spotlight = Arc::new(Spotlight::new(self.engine.clone(), &self.ir, &self.layout));
+        (Program { engine: spotlight.clone(), ..self.clone() }, spotlight)
     }
 }
 

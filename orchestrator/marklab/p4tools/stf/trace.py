@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,18 @@ def lines(exchange: Exchange) -> Iterator[str]:
     if queue:
         yield f"queue:{queue}"
     for event in exchange.events:
-        text = _WORDS[event["kind"]](event)
+        text = event_text(event)
         yield text if event["kind"] == "block" else f"  {_place(event):<{_PLACE_WIDTH}} {text}"
     for port, frame in exchange.frames:
         yield f"out on port {port}, {len(frame)} bytes: {frame.hex()}"
     yield from exchange.losses
     if not exchange.frames and not exchange.losses:
         yield "nothing left the switch"
+
+
+def event_text(event: Mapping[str, Any]) -> str:
+    """What happened, in words, without its place."""
+    return _WORDS[event["kind"]](dict(event))
 
 
 def _place(event: Event) -> str:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A playback in a process of its own: `python -m marklab.playback.serve FOLDER SCHEME SEED`.
+
+A line of JSON comes out for each thing that it has to say: {"now_ns", "finished"} while the run goes on, then {"ready"}
+with the network and the time line. Then it answers a line of JSON on its standard input with a line, until that ends:
+{"explain": {"at", "from_ns", "what"}} and {"life": {"flow", "until_ns"}}. What it cannot do, it says as {"error",
+"remedy"}.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from marklab.errors import BadInput, MarklabError
+from marklab.fabrics import Cell
+from marklab.fabrics.traced import find_port
+from marklab.playback.playback import Playback
+from marklab.playback.questions import Wanted
+from marklab.playback.stored import stored_cell
+
+# Between two reports of progress.
+_REPORT_S = 0.1
+
+
+def main() -> None:
+    """Play a cell, and answer questions about it."""
+    folder, scheme, seed = sys.argv[1:]
+    try:
+        cell = stored_cell(Path(folder), scheme, int(seed))
+        playback = Playback(cell, _Reports())
+    except MarklabError as error:
+        _say(_refusal(error))
+        return
+    _say({"ready": network(cell) | {"end_ns": playback.end_ns, "timeline": playback.timeline.to_plain()}})
+    for line in sys.stdin:
+        try:
+            _say({"answer": _answer(playback, json.loads(line))})
+        except MarklabError as error:
+            _say(_refusal(error))
+    playback.end()
+
+
+class _Reports:
+    """Progress, a few times a second."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, now_ns: int, finished: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _REPORT_S
+            _say({"now_ns": now_ns, "finished": finished})
+
+
+def network(cell: Cell) -> dict[str, Any]:
+    """Nodes with their tiers, which are 0 for hosts and the links to the nearest host for switches; lines; flows."""
+    graph = cell.experiment.network.graph
+    flows = cell.experiment.flow_lists[cell.seed]
+    return {
+        "nodes": [{"name": name, "tier": tier} for name, tier in zip(graph.names, graph.tiers.tolist(), strict=True)],
+        "lines": [
+            {
+                "from": [line.source.node, line.source.port],
+                "to": [line.target.node, line.target.port],
+                "rate_bps": line.rate_bps,
+            }
+            for line in graph.lines
+        ],
+        "flows": {"start_ns": flows.start_ns.tolist(), "src": flows.src.tolist(), "dst": flows.dst.tolist()},
+    }
+
+
+def _answer(playback: Playback, question: Mapping[str, Any]) -> Any:
+    if (asked := question.get("explain")) is not None:
+        at = find_port(playback.cell.experiment.network, asked["at"])
+        return playback.explain(at, int(asked["from_ns"]), Wanted(asked["what"])).to_plain()
+    if (asked := question.get("life")) is not None:
+        flows = playback.cell.experiment.flow_lists[playback.cell.seed]
+        flow = int(asked["flow"])
+        if not 0 <= flow < len(flows):
+            raise BadInput(f"there is no flow {flow}", f"a number below {len(flows)}")
+        return playback.life(flow, int(flows.start_ns[flow]), min(int(asked["until_ns"]), playback.end_ns))
+    raise BadInput(f"unknown question {sorted(question)}", "explain or life")
+
+
+def _refusal(error: MarklabError) -> dict[str, Any]:
+    return {"error": str(error), "remedy": getattr(error, "remedy", None)}
+
+
+def _say(plain: Any) -> None:
+    sys.stdout.write(json.dumps(plain) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
