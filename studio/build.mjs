@@ -17,7 +17,8 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 await copyFile("src/index.html", `${page}index.html`);
-await copyFile("src/studio.css", `${page}studio.css`);
+const styles = ["node_modules/uplot/dist/uPlot.min.css", "src/studio.css"];
+await writeFile(`${page}studio.css`, (await Promise.all(styles.map((path) => readFile(path, "utf8")))).join("\n"));
 
 // The licences of what the bundle contains.
 const inside = Object.keys(metafile.inputs).map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]);

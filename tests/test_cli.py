@@ -50,7 +50,7 @@ def test_json_is_one_object_with_the_promised_keys(cli: Cli, tmp_path: Path) -> 
     assert set(plain["versions"]) >= {"marklab", "engine", "commit", "python", "numpy", "polars", "programs"}
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith("mine-")
-    assert json.loads((folder / "summary.json").read_text()) == plain
+    assert json.loads((folder / "summary.json").read_text()) | {"folder": str(folder)} == plain
 
 
 def test_a_run_can_be_repeated_from_its_result(cli: Cli, tmp_path: Path) -> None:
@@ -334,3 +334,26 @@ def test_help_names_every_transport(cli: Cli) -> None:
     said = re.sub(r"[\s│]+", " ", cli("run", "--help").out)
     for name in CONTROLS:
         assert re.search(rf" {name}[,;.]", said), name
+
+
+def test_pictures_show_how_the_network_stands(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "pictures"
+    load = ("--scheme", "tcn", "--flows", "1000", "--load", "0.8", "--baseline", "none", "--no-report")
+    assert cli(*load, "--out", str(tmp_path / "out"), "--pictures", str(path)).code == 0
+    first, *pictures = [json.loads(line) for line in path.read_text().splitlines()]
+    assert (first["scheme"], first["seed"], len(first["lines"])) == ("tcn", 1, 16)
+    assert [node["tier"] for node in first["nodes"]] == [0] * 8 + [1]
+    times = [picture["now_ns"] for picture in pictures]
+    assert len(times) > 1
+    assert times == sorted(set(times))
+    for name in ("packets", "wire_bytes", "marked", "lost"):
+        assert {len(picture[name]) for picture in pictures} == {16}
+    sums = [sum(picture["wire_bytes"]) for picture in pictures]
+    assert sums == sorted(sums)
+
+
+def test_pictures_are_refused_where_there_are_none(cli: Cli, tmp_path: Path) -> None:
+    path = str(tmp_path / "pictures")
+    assert "one thread" in cli("--scheme", "tcn", "--pictures", path, "--threads", "2").err
+    assert "simulated cells" in cli("--scheme", "tcn", "--pictures", path, "--fabric", "mininet").err
+    assert "cannot write pictures" in cli("--scheme", "tcn", "--pictures", str(tmp_path / "no" / "pictures")).err

@@ -143,6 +143,64 @@ def test_a_changed_program_runs_beside_the_original(client: TestClient, tmp_path
     assert "there is no run 7" in refused(client.get("/api/runs/7"))
 
 
+def test_pictures_come_while_it_runs(client: TestClient) -> None:
+    """More than a few of them, and none after the end."""
+    run = {"name": "tcn", "text": TCN, "flows": 1000, "load": 0.8, "seeds": 1}
+    number = client.post("/api/runs", json=run).json()["number"]
+    times = set()
+    until = time.monotonic() + 60
+    while (found := client.get(f"/api/runs/{number}").json())["state"] == "running":
+        assert time.monotonic() < until
+        if found["picture"] is not None:
+            times.add(found["picture"]["now_ns"])
+        time.sleep(0.02)
+    assert len(times) >= 3
+    network = client.get(f"/api/runs/{number}/network").json()
+    assert len(network["lines"]) == len(found["picture"]["packets"]) == 16
+    assert (network["scheme"], network["seed"]) == ("tcn", 1)
+
+
+def looked(client: TestClient, number: int, scheme: str) -> dict[str, Any]:
+    assert client.post(f"/api/runs/{number}/look", json={"scheme": scheme, "seed": 1}).status_code == 200
+    until = time.monotonic() + 60
+    while not (state := client.get("/api/look").json())["ready"]:
+        assert (state["error"], time.monotonic() < until) == ("", True)
+        time.sleep(0.05)
+    ready: dict[str, Any] = client.get("/api/look/ready").json()
+    return ready
+
+
+def test_a_look_at_a_run_explains_its_packets(client: TestClient) -> None:
+    assert "no run is being looked at" in refused(client.get("/api/look"))
+    changed = TCN.replace("params.apply();", "params.apply();\n        t = t + 10;")
+    run = {"name": "tcn", "text": changed, "flows": 300, "load": 0.8, "seeds": 1}
+    number = client.post("/api/runs", json=run).json()["number"]
+    assert "has no result" in refused(client.post(f"/api/runs/{number}/look", json={"scheme": "tcn", "seed": 1}))
+    assert wait(client, number)["state"] == "done"
+    for scheme in ("tcn-edited", "tcn"):
+        ready = looked(client, number, scheme)
+        marked = ready["timeline"]["marked"][-1]
+        line = ready["lines"][marked.index(max(marked))]
+        at = f"{ready['nodes'][line['from'][0]]['name']}:{line['from'][1]}"
+        packet = client.post("/api/look/packet", json={"at": at, "from_ns": 1, "what": "mark"}).json()
+        conditions = packet["hops"][0]["decision"]["conditions"]
+        assert {Path(each["file"]).name for each in conditions} <= {f"{scheme}.p4", "threshold.p4"}
+        asked = {"flow": packet["flow"], "until_ns": ready["end_ns"]}
+        assert len(client.post("/api/look/life", json=asked).json()["sender"]) > 100
+        assert "unknown node" in refused(
+            client.post("/api/look/packet", json={"at": "x", "from_ns": 1, "what": "mark"})
+        )
+        wrong = client.post("/api/look/packet", json={"at": at, "from_ns": 1, "what": "joy"})
+        assert "joy" in refused(wrong) or "what" in refused(wrong)
+    unknown = {"scheme": "codel", "seed": 1}
+    assert client.post(f"/api/runs/{number}/look", json=unknown).status_code == 200
+    until = time.monotonic() + 60
+    while not (state := client.get("/api/look").json())["error"]:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert "unknown scheme of the run `codel`" in state["error"]
+
+
 def test_one_run_at_a_time_which_can_be_cancelled(client: TestClient, tmp_path: Path) -> None:
     run = {"name": "tcn", "text": TCN, "flows": 1_000_000, "load": 0.8, "seeds": 1}
     number = client.post("/api/runs", json=run).json()["number"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import ConsoleMessage, Page, expect
 
 from browsing import started
 from marklab.paths import REPOSITORY
@@ -42,7 +42,13 @@ def page(address: str) -> Iterator[Page]:
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         complaints: list[str] = []
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+
+        def hear(message: ConsoleMessage) -> None:
+            # What the server refuses is said on the page.
+            if message.type == "error" and "status of 400" not in message.text:
+                complaints.append(message.text)
+
+        page.on("console", hear)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)
         expect(page.locator("#problems")).to_have_text(COMPILES)
@@ -117,6 +123,88 @@ def test_a_run_can_be_cancelled(page: Page) -> None:
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#status")).to_have_text("Cancelled.")
     expect(page.locator("#start")).to_be_enabled()
+
+
+def looked(page: Page) -> None:
+    """A run of TCN, and the look at it."""
+    open_scheme(page, "tcn")
+    page.get_by_label("Flows").fill("300")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_title("Look at tcn", exact=True).click()
+    expect(page.locator("#asks")).to_be_visible()
+
+
+def test_the_network_moves_while_a_run_goes_on(page: Page) -> None:
+    page.get_by_label("Flows").fill("20000")
+    page.get_by_role("button", name="Run").click()
+    clock = page.locator("#clock")
+    expect(clock).to_contain_text("ms")
+    first = clock.inner_text()
+    expect(clock).not_to_have_text(first)
+    expect(page.locator("#network .node")).to_have_count(9)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#look")).to_be_hidden()
+
+
+def test_a_marked_packet_is_explained_and_leads_to_its_line(page: Page) -> None:
+    looked(page)
+    page.locator("#time").fill("1")
+    page.get_by_role("button", name="marked", exact=True).click()
+    expect(page.locator("#packet h3")).to_contain_text("marked at s0:7 at ")
+    decision = page.locator("#packet .decision")
+    expect(decision).to_contain_text("Marked by switch.p4:")
+    expect(decision).to_contain_text("since t")
+    page.locator("#packet summary").first.click()
+    page.locator("#packet .steps .place").filter(has_text="tcn.p4:").first.click()
+    expect(page.get_by_label("Program tcn")).to_be_focused()
+    page.locator("#packet .steps .place").filter(has_text="switch.p4:").first.click()
+    expect(page.locator("#status")).to_contain_text("is in switch.p4")
+    page.get_by_title("The life of this flow").click()
+    expect(page.locator("#life-title")).to_contain_text(" to h7")
+    expect(page.locator("#life-curves canvas")).to_be_visible()
+
+
+def test_what_does_not_happen_is_said(page: Page) -> None:
+    looked(page)
+    page.get_by_role("button", name="lost", exact=True).click()
+    expect(page.locator("#status")).to_contain_text("there is no loss at s0:7")
+
+
+def test_the_time_line_goes_back_and_forth(page: Page) -> None:
+    looked(page)
+    clock, slider = page.locator("#clock"), page.locator("#time")
+    slider.fill("0")
+    expect(clock).to_contain_text("0.000 ms of ")
+    slider.press("ArrowRight")
+    expect(clock).not_to_contain_text("0.000 ms of ")
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    before = clock.inner_text()
+    expect(clock).not_to_have_text(before)
+    page.get_by_role("button", name="Pause").click()
+
+
+def test_ports_are_chosen_with_the_keyboard_and_nodes_move(page: Page) -> None:
+    looked(page)
+    page.get_by_role("button", name="s0:2 to h2").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#port")).to_have_text("s0:2")
+    switch = page.locator("#network .switch")
+    before = switch.get_attribute("transform")
+    switch.hover()
+    page.mouse.down()
+    page.mouse.move(700, 500)
+    page.mouse.up()
+    assert switch.get_attribute("transform") != before
+
+
+def test_a_phone_shows_all_of_it_in_its_width(page: Page) -> None:
+    looked(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name="marked", exact=True).click()
+    expect(page.locator("#packet h3")).to_be_visible()
+    expect(page.locator("#curves canvas")).to_be_in_viewport(ratio=0)
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_wrong_token_is_explained(address: str) -> None:

@@ -49,8 +49,85 @@ export interface Fct {
   p99: number | null;
 }
 
+export interface Network {
+  /** Hosts have tier 0, and switches the number of links to the nearest host. */
+  nodes: { name: string; tier: number }[];
+  /** Numbers of node and port at both ends. */
+  lines: { from: [number, number]; to: [number, number]; rate_bps: number }[];
+}
+
+/** How the network stands, by line. All but `packets` count from the start of the run. */
+export interface Picture {
+  now_ns: number;
+  finished: number;
+  packets: number[];
+  wire_bytes: number[];
+  marked: number[];
+  lost: number[];
+}
+
+/** A cell that was run again. The time line has a list of samples, each with a value per line. */
+export interface Ready extends Network {
+  flows: { start_ns: number[]; src: number[]; dst: number[] };
+  end_ns: number;
+  timeline: {
+    time_ns: number[];
+    finished: number[];
+    packets: number[][];
+    wire_bytes: number[][];
+    marked: number[][];
+    lost: number[][];
+  };
+}
+
+export type Wanted = "mark" | "loss" | "departure";
+
+export interface Step {
+  kind: string;
+  text: string;
+  file: string | null;
+  line: number | null;
+  code: string | null;
+}
+
+export interface Hop {
+  node: string;
+  ingress_port: number;
+  arrived_ns: number;
+  packet: { bytes: number };
+  queue: { port: number; found: Depth; left: Depth } | null;
+  left: { time_ns: number } | null;
+  marked: boolean;
+  decision: { what: "mark" | "drop"; step: Step; conditions: Step[] } | null;
+  events: Step[];
+}
+
+export interface Depth {
+  packets: number;
+  bytes: number;
+}
+
+export interface Packet {
+  wanted: Wanted;
+  at: string;
+  time_ns: number;
+  flow: number | null;
+  by_client: boolean;
+  hops: Hop[];
+  end:
+    | { kind: "delivered"; time_ns: number; node: string }
+    | { kind: "lost"; time_ns: number; reason: string }
+    | { kind: "under way" };
+}
+
+export interface Sender {
+  cwnd_bytes: number;
+  pipe_bytes: number;
+  srtt_ns: number | null;
+}
+
 export interface Result {
-  schemes: Record<string, { fct_us: Record<string, Fct> }>;
+  schemes: Record<string, { fct_us: Record<string, Fct>; seeds: { seed: number }[] }>;
 }
 
 export interface Run {
@@ -58,6 +135,7 @@ export interface Run {
   state: "running" | "done" | "failed" | "cancelled";
   result: Result | null;
   error: string;
+  picture: Picture | null;
 }
 
 /** What the server refused, with the remedy. */
@@ -106,3 +184,12 @@ export const start = (run: Written & { load: number; flows: number; seeds: numbe
   ask<{ number: number }>("runs", "POST", run);
 export const run = (number: number) => ask<Run>(`runs/${number}`, "GET");
 export const cancel = (number: number) => ask<Run>(`runs/${number}`, "DELETE");
+export const network = (number: number) => ask<Network | null>(`runs/${number}/network`, "GET");
+export const openLook = (number: number, scheme: string, seed: number) =>
+  ask<object>(`runs/${number}/look`, "POST", { scheme, seed });
+export const lookState = () => ask<{ ready: boolean; error: string; now_ns: number; finished: number }>("look", "GET");
+export const lookReady = () => ask<Ready>("look/ready", "GET");
+export const packet = (at: string, from_ns: number, what: Wanted) =>
+  ask<Packet>("look/packet", "POST", { at, from_ns, what });
+export const life = (flow: number, until_ns: number) =>
+  ask<{ time_ns: number[]; sender: (Sender | null)[] }>("look/life", "POST", { flow, until_ns: Math.round(until_ns) });

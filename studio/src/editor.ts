@@ -87,6 +87,13 @@ export class Editor {
     return { name: this.name, text: this.view.state.doc.toString() };
   }
 
+  /** Goes to a line. */
+  show(line: number): void {
+    const { from } = this.view.state.doc.line(Math.min(line, this.view.state.doc.lines));
+    this.view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+    this.view.focus();
+  }
+
   close(): void {
     this.view.destroy();
   }

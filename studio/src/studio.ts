@@ -2,14 +2,10 @@
 // The page: open a scheme, change it, run it beside the original.
 import * as api from "./api";
 import { Editor } from "./editor";
+import { Live, Look } from "./look";
+import { element } from "./words";
 
-const POLL_MS = 100;
-
-function element<Kind extends HTMLElement>(id: string): Kind {
-  const found = document.getElementById(id);
-  if (found === null) throw new Error(`no #${id} in the page`);
-  return found as Kind;
-}
+const POLL_MS = 80;
 
 const chooser = element<HTMLSelectElement>("program");
 const form = element<HTMLFormElement>("form");
@@ -22,6 +18,7 @@ const shownCommand = element("command");
 const drafts = new Map<string, string>();
 let editor: Editor | undefined;
 let running: number | undefined;
+let look: Look | undefined;
 
 function say(text: string, wrong = false): void {
   status.textContent = text;
@@ -56,9 +53,23 @@ async function open(name: string): Promise<void> {
   editor = new Editor(element("editor"), name, drafts.get(name) ?? text, showProblems);
 }
 
+/** Shows the line of a step, if it is one of the program that is open. */
+function openStep({ file, line }: api.Step): void {
+  const name = file?.split("/").at(-1)?.replace(/(-edited)?\.p4$/, "");
+  if (line === null || name === undefined) return;
+  if (editor !== undefined && name === editor.written.name) editor.show(line);
+  else say(`That line is in ${name}.p4, which is not open here.`);
+}
+
+async function lookAt(run: number, scheme: string, seed: number): Promise<void> {
+  look?.close();
+  look = undefined;
+  look = await Look.open(run, scheme, seed, { attempt, say, open: openStep });
+}
+
 const CLASSES = ["overall", "short", "large"];
 
-function showResult({ schemes }: api.Result): void {
+function showResult(run: number, { schemes }: api.Result): void {
   const table = document.createElement("table");
   const row = (cells: string[], kind: "th" | "td") => {
     const made = table.insertRow();
@@ -73,6 +84,13 @@ function showResult({ schemes }: api.Result): void {
       row([`${each} ${part}`, ...words], "td");
     }
   }
+  const looks = table.insertRow();
+  looks.insertCell();
+  for (const name of names) {
+    const button = Object.assign(document.createElement("button"), { textContent: "Look", title: `Look at ${name}` });
+    button.addEventListener("click", () => attempt(() => lookAt(run, name, schemes[name]!.seeds[0]!.seed)));
+    looks.insertCell().append(button);
+  }
   element("result").replaceChildren(table);
 }
 
@@ -80,6 +98,10 @@ async function follow(number: number): Promise<void> {
   running = number;
   startButton.disabled = true;
   cancelButton.hidden = false;
+  look?.close();
+  look = undefined;
+  const live = new Live();
+  let network: api.Network | null = null;
   try {
     let run = await api.run(number);
     shownCommand.textContent = run.command;
@@ -87,14 +109,18 @@ async function follow(number: number): Promise<void> {
     while (run.state === "running") {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       run = await api.run(number);
+      if (run.picture === null) continue;
+      network ??= await api.network(number);
+      if (network !== null) live.show(network, run.picture);
     }
     if (run.state === "done" && run.result !== null) {
       say("Done.");
-      showResult(run.result);
+      showResult(number, run.result);
     } else {
       say(run.state === "cancelled" ? "Cancelled." : run.error, run.state === "failed");
     }
   } finally {
+    live.end();
     running = undefined;
     startButton.disabled = false;
     cancelButton.hidden = true;

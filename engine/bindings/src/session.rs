@@ -172,7 +172,7 @@ impl Session {
             End::Underway => json!({"kind": "under way"}),
         };
         json!({
-            "flow": journey.opener,
+            "flow": journey.flow,
             "by_client": journey.by_client,
             "hops": journey.hops.iter().map(|hop| self.hop(hop)).collect::<Vec<_>>(),
             "end": end,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from marklab.cli.settings import RUN, takes_settings
 from marklab.errors import BadInput
 from marklab.execution.cells import default_workers
+from marklab.execution.pictures import Pictures
 from marklab.execution.run import Ran, run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
@@ -49,6 +51,12 @@ _THREADS_REPORT = typer.Option(
     help="sim: also print what the speed-up on several threads cannot exceed.",
     rich_help_panel=_OUTPUT,
 )
+_PICTURES = typer.Option(
+    "--pictures",
+    metavar="FILE",
+    help="sim: write how queues and lines of the first cell stand, ten times a second.",
+    rich_help_panel=_OUTPUT,
+)
 
 
 @takes_settings(RUN)
@@ -81,6 +89,7 @@ def run(
     figures: Annotated[
         Form | None, _option(value="pdf|png", says="Also draw the charts of the report into files.", panel=_OUTPUT)
     ] = None,
+    pictures: Annotated[Path | None, _PICTURES] = None,
     jobs: Annotated[int | None, _JOBS] = None,
     threads: Annotated[int | None, _THREADS] = None,
     threads_report: Annotated[bool, _THREADS_REPORT] = False,
@@ -93,7 +102,11 @@ def run(
     described["schemes"] = chosen_schemes(scheme or as_list(described.get("schemes", [])), param or [])
     if threads_report:
         _check_threads_report(described, jobs, threads)
-    ran = run_spec(make_spec(described), out, jobs or default_workers(), threads, measures_threads=threads_report)
+    if pictures is not None:
+        _check_pictures(described, threads)
+    with Pictures(pictures) if pictures is not None else nullcontext() as shown:
+        workers = jobs or default_workers()
+        ran = run_spec(make_spec(described), out, workers, threads, measures_threads=threads_report, pictures=shown)
     if not no_report:
         # After the folder is complete, so that an error in the report does not lose the result.
         write_report(open_collection(ran.folder), ran.folder / REPORT, figures)
@@ -110,10 +123,17 @@ def _check_threads_report(described: Mapping[str, Any], jobs: int | None, thread
         raise BadInput("--threads-report is about simulated cells", "--fabric sim")
 
 
+def _check_pictures(described: Mapping[str, Any], threads: int | None) -> None:
+    if (threads or 1) > 1:
+        raise BadInput("--pictures are of cells on one thread", "leave out --threads")
+    if "mininet" in described:
+        raise BadInput("--pictures are of simulated cells", "--fabric sim")
+
+
 def _tell(ran: Ran, *, as_json: bool) -> None:
     measured = ran.parallelism
     if as_json:
-        extra = {} if measured is None else {"parallelism": measured.to_json()}
+        extra = {"folder": str(ran.folder)} | ({} if measured is None else {"parallelism": measured.to_json()})
         sys.stdout.write(json.dumps(ran.summary.to_json() | extra) + "\n")
         return
     console = Console(highlight=False)

@@ -201,6 +201,9 @@ class Watch(Protocol):
     def cancel(self) -> None:
         """End the run soon."""
 
+    def picture(self) -> tuple[int, int, dict[str, NDArray[np.uint64]]] | None:
+        """The last picture, and the wish for another: time in ns, flows finished, lines as in `Session.view`."""
+
 
 class FlowServer(Protocol):
     """The end of real TCP flows that listens."""

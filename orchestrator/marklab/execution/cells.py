@@ -14,11 +14,14 @@ from marklab.engine import binding as engine
 from marklab.fabrics import Cell, Fabric
 from marklab.results.observation import Observation
 
-# Between two looks at the progress of running cells.
-_TICK_S = 0.1
+# Between two looks at the progress of running cells: more than ten a second.
+_TICK_S = 0.08
 
 # Called with the number of flows that have finished so far, in all cells.
 OnProgress = Callable[[int], None]
+
+# Called as often with the watch of the first cell.
+OnWatch = Callable[[engine.Watch], None]
 
 
 def default_workers() -> int:
@@ -31,7 +34,13 @@ def total_flows(cells: Sequence[Cell]) -> int:
     return sum(len(cell.experiment.flow_lists[cell.seed]) for cell in cells)
 
 
-def run_cells(fabric: Fabric, cells: Sequence[Cell], workers: int, on_progress: OnProgress) -> list[Observation]:
+def run_cells(
+    fabric: Fabric,
+    cells: Sequence[Cell],
+    workers: int,
+    on_progress: OnProgress,
+    on_watch: OnWatch = lambda _: None,
+) -> list[Observation]:
     """Run cells, and give what they observed in the order of the cells.
 
     Whatever ends this early, an error of a cell or an exception in the calling thread such as Ctrl-C, ends all cells.
@@ -48,6 +57,7 @@ def run_cells(fabric: Fabric, cells: Sequence[Cell], workers: int, on_progress: 
             with suppress(Empty):
                 result = outcome.get(timeout=_TICK_S)
             on_progress(sum(watch.finished for watch in watches))
+            on_watch(watches[0])
     finally:
         for watch in watches:
             watch.cancel()

@@ -12,6 +12,7 @@ from marklab.errors import RunFailed
 from marklab.execution.cells import run_cells, total_flows
 from marklab.execution.folder import write_run
 from marklab.execution.memory import fitting
+from marklab.execution.pictures import Pictures
 from marklab.execution.progress import progress_bar
 from marklab.fabrics import Cell, Fabric, fabric_of
 from marklab.metrics.summarise import summarise
@@ -34,12 +35,21 @@ class Ran:
     parallelism: Parallelism | None
 
 
-def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None, *, measures_threads: bool = False) -> Ran:
+def run_spec(
+    spec: Spec,
+    out: Path,
+    workers: int,
+    threads: int | None = None,
+    *,
+    measures_threads: bool = False,
+    pictures: Pictures | None = None,
+) -> Ran:
     """Run a description.
 
     Of `workers` cells that may run at a time, those that are left over where there are fewer cells go to threads of the
     cells, unless `threads` says how many threads each cell has. The result does not depend on it. With
     `measures_threads`, cells run one after the other on one thread, so that they do not disturb each other's times.
+    `pictures` are of the first cell, and cells have one thread then.
     """
     fabric = fabric_of(spec)
     experiment = prepare(spec)
@@ -48,8 +58,10 @@ def run_spec(spec: Spec, out: Path, workers: int, threads: int | None = None, *,
     folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
     with new_folder(folder) as staging:
         most = _at_a_time(fabric, experiment, workers)
-        sharing = _Sharing(1, 1, measured=True) if measures_threads else _Sharing(most, threads)
-        experiment, observations = _run(fabric, experiment, staging, sharing)
+        # The engine takes pictures of cells on one thread.
+        each = 1 if pictures is not None else threads
+        sharing = _Sharing(1, 1, measured=True) if measures_threads else _Sharing(most, each)
+        experiment, observations = _run(fabric, experiment, staging, sharing, pictures)
         _tell_of_fewer_threads(threads, observations)
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
@@ -86,7 +98,7 @@ class _Sharing:
 
 
 def _run(
-    fabric: Fabric, experiment: Experiment, captures: Path, sharing: _Sharing
+    fabric: Fabric, experiment: Experiment, captures: Path, sharing: _Sharing, pictures: Pictures | None
 ) -> tuple[Experiment, list[Observation]]:
     """Run all cells in one way: where a cell fails and the fabric knows another way, all of them again."""
     given_up: list[str] = []
@@ -94,9 +106,12 @@ def _run(
         cells = _cells(experiment, captures)
         each = sharing.each(cells)
         cells = [replace(cell, threads=each, measured=sharing.measured) for cell in cells]
+        if pictures is not None:
+            pictures.begin(cells[0])
+        on_watch = pictures.note if pictures is not None else lambda _: None
         try:
             with progress_bar("running", total_flows(cells)) as on_progress:
-                observations = run_cells(fabric, cells, max(1, sharing.workers // each), on_progress)
+                observations = run_cells(fabric, cells, max(1, sharing.workers // each), on_progress, on_watch)
         except RunFailed as error:
             slower = fabric.slower(experiment, error)
             if slower is None:

@@ -58,7 +58,8 @@ class Explained:
 
     def to_plain(self) -> dict[str, Any]:
         """For programs: each step has its words, each switch its decision."""
-        hops = [_with_words(hop) for hop in self.way["hops"]]
+        code = Lines()
+        hops = [_with_words(hop, code) for hop in self.way["hops"]]
         return {"wanted": self.wanted, "at": self.at, "time_ns": self.time_ns, **self.way, "hops": hops}
 
 
@@ -92,9 +93,29 @@ def explain(cell: Cell, past: Past, at: Port, from_ns: int, wanted: Wanted) -> E
     return Explained(wanted, name, time_ns, way)
 
 
-def _with_words(hop: Mapping[str, Any]) -> dict[str, Any]:
-    events = [event | {"text": event_text(event)} for event in hop["events"]]
-    return {**hop, "events": events, "decision": decision(hop["events"])}
+class Lines:
+    """Lines of programs, each file read once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[str]] = {}
+
+    def of(self, event: Mapping[str, Any]) -> str | None:
+        """The line of a step; None if the compiler has added the step, or the file is gone."""
+        path, line = event["file"], event["line"]
+        if path is None:
+            return None
+        if path not in self._files:
+            try:
+                self._files[path] = Path(path).read_text(encoding="utf-8").splitlines()
+            except OSError:
+                self._files[path] = []
+        text = self._files[path]
+        return text[line - 1].strip() if line <= len(text) else None
+
+
+def _with_words(hop: Mapping[str, Any], code: Lines) -> dict[str, Any]:
+    events = [{**event, "text": event_text(event), "code": code.of(event)} for event in hop["events"]]
+    return {**hop, "events": events, "decision": decision(events)}
 
 
 def decision(events: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -132,12 +153,13 @@ def lines(explained: Explained) -> Iterator[str]:
     sender = "a probe" if way["flow"] is None else f"flow {way['flow']}"
     kind = "data" if way["by_client"] else "an acknowledgement"
     yield f"{explained.wanted} at {explained.at}, {explained.time_ns / 1e3:,.3f} us: {kind} of {sender}"
+    code = Lines()
     for hop in way["hops"]:
-        yield from _hop_lines(hop)
+        yield from _hop_lines(hop, code)
     yield _end(way["end"])
 
 
-def _hop_lines(hop: Mapping[str, Any]) -> Iterator[str]:
+def _hop_lines(hop: Mapping[str, Any], code: Lines) -> Iterator[str]:
     yield ""
     size = hop["packet"]["bytes"]
     yield f"{hop['node']}: came by port {hop['ingress_port']} at {hop['arrived_ns'] / 1e3:,.3f} us, {size} bytes"
@@ -154,19 +176,14 @@ def _hop_lines(hop: Mapping[str, Any]) -> Iterator[str]:
             + (f", left {behind['packets']} packets behind" if left else "")
         )
     if (decided := decision(hop["events"])) is not None:
-        yield f"  {decided['what']}: {_source(decided['step'])}"
+        yield f"  {decided['what']}: {_source(decided['step'], code)}"
         for condition in decided["conditions"]:
-            yield f"    since {_source(condition)}"
+            yield f"    since {_source(condition, code)}"
 
 
-def _source(event: Mapping[str, Any]) -> str:
+def _source(event: Mapping[str, Any], code: Lines) -> str:
     """The line of the program, with its place."""
-    path = Path(event["file"])
-    try:
-        text = path.read_text(encoding="utf-8").splitlines()[event["line"] - 1].strip()
-    except (OSError, IndexError):
-        text = "?"
-    return f"{path.name}:{event['line']}: {text}"
+    return f"{Path(event['file']).name}:{event['line']}: {code.of(event)}"
 
 
 def _end(end: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from marklab.errors import BadInput, MarklabError
+from marklab.execution.pictures import network
 from marklab.fabrics import Cell
 from marklab.fabrics.traced import find_port
 from marklab.playback.playback import Playback
@@ -36,7 +37,8 @@ def main() -> None:
     except MarklabError as error:
         _say(_refusal(error))
         return
-    _say({"ready": network(cell) | {"end_ns": playback.end_ns, "timeline": playback.timeline.to_plain()}})
+    of_cell = network(cell) | {"flows": _flows(cell)}
+    _say({"ready": of_cell | {"end_ns": playback.end_ns, "timeline": playback.timeline.to_plain()}})
     for line in sys.stdin:
         try:
             _say({"answer": _answer(playback, json.loads(line))})
@@ -57,22 +59,10 @@ class _Reports:
             _say({"now_ns": now_ns, "finished": finished})
 
 
-def network(cell: Cell) -> dict[str, Any]:
-    """Nodes with their tiers, which are 0 for hosts and the links to the nearest host for switches; lines; flows."""
-    graph = cell.experiment.network.graph
+def _flows(cell: Cell) -> dict[str, Any]:
+    """Starts in ns, and the numbers of the hosts at both ends."""
     flows = cell.experiment.flow_lists[cell.seed]
-    return {
-        "nodes": [{"name": name, "tier": tier} for name, tier in zip(graph.names, graph.tiers.tolist(), strict=True)],
-        "lines": [
-            {
-                "from": [line.source.node, line.source.port],
-                "to": [line.target.node, line.target.port],
-                "rate_bps": line.rate_bps,
-            }
-            for line in graph.lines
-        ],
-        "flows": {"start_ns": flows.start_ns.tolist(), "src": flows.src.tolist(), "dst": flows.dst.tolist()},
-    }
+    return {"start_ns": flows.start_ns.tolist(), "src": flows.src.tolist(), "dst": flows.dst.tolist()}
 
 
 def _answer(playback: Playback, question: Mapping[str, Any]) -> Any:

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marklab.engine import binding as engine
+from marklab.execution.pictures import COLUMNS
 
 # Samples beyond which every second one is given up.
 MOST = 1024
 _FIRST_INTERVAL_NS = 1_000
-
-# As `Session.view` has them.
-COLUMNS = ("packets", "wire_bytes", "marked", "lost")
 
 
 class Timeline:

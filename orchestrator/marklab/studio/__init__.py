@@ -2,6 +2,7 @@
 """The lab on a page, which a browser of this machine opens (docs/studio.md).
 
 `guard` lets in only the browser that was given the token; `programs` are the schemes that a page can open; `runs` are
-child processes, each a run of the command line; `app` answers the page's requests with these, and `serve` starts it.
-The page itself is TypeScript: `studio/` at the top of the source tree, built into `page/` here.
+child processes, each a run of the command line, and `looks` such that run a cell again and answer questions about it;
+`questions` are what a page asks, `app` answers with these, and `serve` starts it. The page itself is TypeScript:
+`studio/` at the top of the source tree, built into `page/` here.
 """

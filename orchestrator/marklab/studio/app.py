@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -21,69 +20,47 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from marklab.errors import BadInput, MarklabError
-from marklab.language.source import Place, Source
+from marklab.language.source import Place
 from marklab.model import Model
-from marklab.paths import PROGRAMS
 from marklab.studio.guard import Guard
-from marklab.studio.programs import Program, program_named, programs
+from marklab.studio.looks import Look
+from marklab.studio.programs import program_named, programs
+from marklab.studio.questions import Asked, AskedLife, AskedPacket, AtOffset, AtPlace, Looked, Written
 from marklab.studio.runs import Runs
 
 PAGE = Path(__file__).with_name("page")
 
-# More than any program that a person writes.
-_LONGEST_TEXT = 1 << 20
-
-
 Question = TypeVar("Question", bound=Model)
 
 
-class Written(Model):
-    """A program as the page has it: the scheme from which it was opened, and its text."""
-
-    name: str
-    text: str = Field(max_length=_LONGEST_TEXT)
-
-    @property
-    def program(self) -> Program:
-        """The scheme."""
-        return program_named(self.name)
-
-    @property
-    def source(self) -> Source:
-        """The text in the place of the scheme."""
-        return Source(self.program.path, self.text, within=(PROGRAMS.parent,))
-
-
-class AtPlace(Written):
-    """A program and a place in it; both from 1, the column in characters."""
-
-    line: int = Field(ge=1)
-    column: int = Field(ge=1)
-
-
-class AtOffset(Written):
-    """A program and a character in it, from 0."""
-
-    offset: int = Field(ge=0)
-
-
-class Asked(Written):
-    """A run of a program beside the scheme from which it was opened."""
-
-    flows: int = Field(ge=1, le=1_000_000)
-    load: float = Field(gt=0, le=2)
-    seeds: int = Field(ge=1, le=100)
-
-
 class Studio:
-    """What a server holds: the runs, and a folder for programs that are written and not saved."""
+    """What a server holds: the runs, the look at one of them, and a folder for programs that are not saved."""
 
     def __init__(self, out: Path, unsaved: Path) -> None:
         self.runs, self.unsaved = Runs(out), unsaved
+        self.look: Look | None = None
+
+    async def look_at(self, folder: Path, looked: Looked) -> None:
+        """Look at a cell, and at no other one."""
+        await self.end_look()
+        self.look = await Look.at(folder, looked.scheme, looked.seed)
+
+    def looking(self) -> Look:
+        """The look that is open. Raises BadInput if there is none."""
+        if self.look is None:
+            raise BadInput("no run is being looked at", "open one first")
+        return self.look
+
+    async def end_look(self) -> None:
+        """Close the look that is open, if there is one."""
+        if self.look is not None:
+            await self.look.end()
+        self.look = None
 
     def save_for_run(self, written: Written) -> Path:
-        """Write a program and the description of its scheme into the folder of unsaved ones."""
-        path = self.unsaved / f"{written.name}-edited.p4"
+        """Write a program and the description of its scheme into a folder of unsaved ones, which a run keeps."""
+        folder = Path(tempfile.mkdtemp(dir=self.unsaved))
+        path = folder / f"{written.name}-edited.p4"
         path.write_text(written.text, encoding="utf-8")
         description = written.program.path.with_suffix(".yaml")
         if description.exists():
@@ -101,6 +78,7 @@ def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
             try:
                 yield
             finally:
+                await app.state.studio.end_look()
                 await app.state.studio.runs.end()
 
     return Starlette(
@@ -112,6 +90,12 @@ def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
             Route("/api/hover", _asked(AtPlace, _hover), methods=["POST"]),
             Route("/api/runs", _start, methods=["POST"]),
             Route("/api/runs/{number:int}", _run, methods=["GET", "DELETE"]),
+            Route("/api/runs/{number:int}/network", _network),
+            Route("/api/runs/{number:int}/look", _open_look, methods=["POST"]),
+            Route("/api/look", _look),
+            Route("/api/look/ready", _look_ready),
+            Route("/api/look/packet", _packet, methods=["POST"]),
+            Route("/api/look/life", _life, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
         middleware=[Middleware(Guard, token=token, hosts=hosts)],
@@ -182,6 +166,35 @@ async def _run(request: Request) -> Response:
     if request.method == "DELETE":
         await run.cancel()
     return JSONResponse(run.to_plain())
+
+
+def _network(request: Request) -> Response:
+    return JSONResponse(request.app.state.studio.runs.find(request.path_params["number"]).network)
+
+
+async def _open_look(request: Request) -> Response:
+    studio: Studio = request.app.state.studio
+    folder = studio.runs.find(request.path_params["number"]).folder
+    await studio.look_at(folder, await _read(Looked, request))
+    return JSONResponse({})
+
+
+async def _look(request: Request) -> Response:
+    return JSONResponse(request.app.state.studio.looking().to_plain())
+
+
+async def _look_ready(request: Request) -> Response:
+    return JSONResponse(request.app.state.studio.looking().ready)
+
+
+async def _packet(request: Request) -> Response:
+    asked = await _read(AskedPacket, request)
+    return JSONResponse(await request.app.state.studio.looking().ask({"explain": asked.model_dump(mode="json")}))
+
+
+async def _life(request: Request) -> Response:
+    asked = await _read(AskedLife, request)
+    return JSONResponse(await request.app.state.studio.looking().ask({"life": asked.model_dump(mode="json")}))
 
 
 def _asked(kind: type[Question], answer: Callable[[Question], object]) -> Callable[[Request], Awaitable[Response]]:

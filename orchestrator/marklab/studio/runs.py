@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import json
+import os
 import resource
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,9 @@ from marklab.paths import COMMAND
 # A run of a page that takes longer belongs on the command line.
 _LONGEST_S = 600
 _MEMORY_BYTES = 8 << 30
+
+# A picture of the largest network, and a time line.
+_LONGEST_LINE = 256 << 20
 
 # Linux: the child gets a signal when its parent dies (prctl(2)).
 _PR_SET_PDEATHSIG = 1
@@ -42,11 +46,15 @@ class State(StrEnum):
 
 @dataclass
 class Run:
-    """A run: its command as a user would type it, and what became of it."""
+    """A run: its command as a user would type it, and what became of it. `pictures` is the end of a pipe."""
 
     command: str
     process: asyncio.subprocess.Process
+    pictures: int
     state: State = State.RUNNING
+    # How the network stands: what the pictures show, and the last one.
+    network: Mapping[str, Any] | None = None
+    picture: Mapping[str, Any] | None = None
     # The result, as `run --json` prints it.
     result: Mapping[str, Any] | None = None
     # Why there is none.
@@ -54,10 +62,19 @@ class Run:
 
     def __post_init__(self) -> None:
         self._watcher = asyncio.create_task(self._watch())
+        self._looker = asyncio.create_task(self._look())
 
     def to_plain(self) -> dict[str, Any]:
         """For the page."""
-        return {"command": self.command, "state": self.state, "result": self.result, "error": self.error}
+        plain = {"command": self.command, "state": self.state, "result": self.result, "error": self.error}
+        return plain | {"picture": self.picture}
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the result. Raises BadInput if there is none."""
+        if self.result is None:
+            raise BadInput("the run has no result", "run it again")
+        return Path(self.result["folder"])
 
     async def cancel(self) -> None:
         """End it, as Ctrl-C does."""
@@ -65,6 +82,14 @@ class Run:
             self.state = State.CANCELLED
             self.process.send_signal(signal.SIGINT)
         await self._watcher
+
+    async def _look(self) -> None:
+        """Keep the last picture."""
+        async for line in lines_of(self.pictures):
+            if self.network is None:
+                self.network = line
+            else:
+                self.picture = line
 
     async def _watch(self) -> None:
         try:
@@ -96,16 +121,19 @@ class Runs:
         if any(run.state is State.RUNNING for run in self._all.values()):
             raise BadInput("another run has not ended", "wait for it, or cancel it")
         words = ["run", *arguments, "--out", str(self._out)]
+        ours, theirs = os.pipe()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "marklab", *words, "--json"),
+            *(sys.executable, "-m", "marklab", *words, "--json", "--pictures", f"/dev/fd/{theirs}"),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=_limited,
+            preexec_fn=limited,
+            pass_fds=(theirs,),
         )
+        os.close(theirs)
         number = len(self._all) + 1
-        self._all[number] = Run(f"{COMMAND} {shlex.join(words)}", process)
+        self._all[number] = Run(f"{COMMAND} {shlex.join(words)}", process, ours)
         return number
 
     def find(self, number: int) -> Run:
@@ -120,7 +148,19 @@ class Runs:
             await run.cancel()
 
 
-def _limited() -> None:
+async def lines_of(pipe: int) -> AsyncIterator[Any]:
+    """Lines of JSON from a pipe, until it ends; then it is closed."""
+    reader = asyncio.StreamReader(limit=_LONGEST_LINE)
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(pipe, "rb"))
+    try:
+        while line := await reader.readline():
+            yield json.loads(line)
+    finally:
+        transport.close()
+
+
+def limited() -> None:
     """In the child, before it runs: it dies with the server, and has limits."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

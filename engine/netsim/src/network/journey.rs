@@ -106,8 +106,8 @@ pub enum End {
 /// All that happened to a packet.
 #[derive(Clone, Debug)]
 pub struct Journey {
-    /// The flow that opened its connection; `None` for probes.
-    pub opener: Option<u32>,
+    /// The flow that had started last on its connection when it was sent; `None` for probes.
+    pub flow: Option<u32>,
     /// Whether the connection's client sent it: data of flows, except of those that are requested.
     pub by_client: bool,
     /// The switches on its path.
@@ -218,7 +218,7 @@ impl Follower {
                 self.frame = address(frame);
                 self.spotlight.light(Some(&frame.packet));
                 self.journey = Some(Journey {
-                    opener: shard.env.shared.opener(frame.connection),
+                    flow: flow_of(shard, frame.connection),
                     by_client: frame.notes.by_client(),
                     hops: Vec::new(),
                     end: End::Underway,
@@ -287,6 +287,12 @@ impl Follower {
         hop.marked = became_marked(frame_ecn(&hop.before), &packet);
         hop.left = Some((now, packet));
     }
+}
+
+/// The flow that started last on a connection.
+fn flow_of(shard: &Shard, connection: u32) -> Option<u32> {
+    let later = shard.env.tally.reused.iter().rev().find(|&&(each, _, _)| each == connection);
+    later.map(|&(_, _, flow)| flow).or_else(|| shard.env.shared.opener(connection))
 }
 
 /// The port where a frame that has just come waits, with what it found there.

@@ -132,7 +132,9 @@ fn a_marked_packet_is_followed_to_its_receiver() {
     let left = second.left.as_ref().expect("it left").0;
     let End::Delivered { time, node: RECEIVER } = journey.end else { panic!("{:?}", journey.end) };
     assert!(time.since(left + on_the_line).nanos().abs_diff(5 * US) <= 1);
-    assert!(journey.by_client && journey.opener.is_some());
+    assert!(journey.by_client);
+    let flow = journey.flow.expect("it is one of a flow");
+    assert_eq!(flows()[flow as usize].src, birth.port);
     assert!(stages(&journey, 0) >= 3, "parser, ingress and egress");
 }
 
