@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from marklab.catalog.scheme import known_schemes
 from marklab.paths import PROGRAMS, REPOSITORY
+from marklab.spec.options import RUN
 from marklab.studio.app import application
 
 TOKEN = "the token"  # noqa: S105 - of these tests
@@ -41,6 +42,12 @@ def wait(client: TestClient, number: int) -> dict[str, Any]:
             return run
         time.sleep(0.05)
     pytest.fail("the run did not end")
+
+
+def asked(text: str = TCN, **settings: object) -> dict[str, Any]:
+    """A run of TCN's program, or of another text in its place."""
+    few = {"flows": 100, "load": 0.8, "seeds": 1} | settings
+    return {"name": "tcn", "text": text, "settings": {name: str(value) for name, value in few.items()}}
 
 
 def refused(response: Response) -> str:
@@ -97,9 +104,9 @@ def test_completion_and_hover(client: TestClient) -> None:
     found = client.post("/api/candidates", json={"name": "tcn", "text": TCN, "offset": at}).json()
     depth = next(each for each in found if each["name"] == "enq_qdepth_pkts")
     assert depth["comment"] == "packets that were waiting when this one came, without it"
-    asked = {"name": "tcn", "text": TCN, "line": 27, "column": 24}
-    assert client.post("/api/hover", json=asked).json()["text"] == "bit<32> sojourn_us"
-    assert client.post("/api/hover", json=asked | {"line": 1}).json() is None
+    at_place = {"name": "tcn", "text": TCN, "line": 27, "column": 24}
+    assert client.post("/api/hover", json=at_place).json()["text"] == "bit<32> sojourn_us"
+    assert client.post("/api/hover", json=at_place | {"line": 1}).json() is None
 
 
 @pytest.mark.parametrize("path", ["/etc/hostname", "../../README.md", "include/../../../pyproject.toml"])
@@ -107,7 +114,7 @@ def test_a_program_includes_no_file_outside_the_schemes(client: TestClient, path
     text = f'#include "{path}"\n' + TCN
     (problem, *_) = client.post("/api/problems", json={"name": "tcn", "text": text}).json()
     assert "outside of the folders" in problem["text"]
-    run = {"name": "tcn", "text": text, "flows": 10, "load": 0.5, "seeds": 1}
+    run = asked(text, flows=10)
     assert "does not compile" in refused(client.post("/api/runs", json=run))
 
 
@@ -121,8 +128,18 @@ def test_a_program_includes_no_file_outside_the_schemes(client: TestClient, path
         ("problems", b'{"name": "tcn", "text": "' + b"a" * (1 << 20) + b'a"}', "1048576"),
         ("hover", b'{"name": "tcn", "text": "", "line": 0, "column": 1}', "line"),
         ("candidates", b'{"name": "tcn", "text": "", "offset": -1}', "offset"),
-        ("runs", b'{"name": "tcn", "text": "", "flows": 0, "load": 0.8, "seeds": 1}', "flows"),
-        ("runs", b'{"name": "tcn", "text": "", "flows": 1, "load": 9, "seeds": 1}', "load"),
+        ("settings", b'{"name": "tcn", "settings": {"flows": "0"}}', "flows"),
+        ("settings", b'{"name": "tcn", "settings": {"load": "9"}}', "load"),
+        ("settings", b'{"name": "tcn", "settings": {"weather": "9"}}', "unknown setting `weather`"),
+        ("settings", b'{"name": "tcn", "settings": {"topology": "/etc/passwd.yaml"}}', "names a file"),
+        ("settings", b'{"name": "tcn", "settings": {"workload": "own.csv"}}', "names a file"),
+        ("settings", b'{"name": "tcn", "settings": {"baseline": "../x.p4"}}', "names a file"),
+        ("settings", b'{"name": "tcn", "settings": {"pcap": "s0:7"}}', "unknown setting `pcap`"),
+        ("settings", b'{"name": "tcn", "params": {"t": "5 stones"}}', "5 stones"),
+        ("settings", b'{"name": "tcn", "params": {"u": "5us"}}', "unknown parameter of tcn: `u`"),
+        ("settings", b'{"name": "nome"}', "nome"),
+        ("compare", b'{"base": "a", "new": "../b"}', "there is no run"),
+        ("look", b'{"folder": "../..", "scheme": "tcn", "seed": 1}', "there is no run"),
     ],
 )
 def test_what_it_cannot_answer_is_refused(client: TestClient, path: str, asked: bytes, says: str) -> None:
@@ -133,7 +150,7 @@ def test_a_changed_program_runs_beside_the_original(client: TestClient, tmp_path
     """On the same flows; nothing is written but the result."""
     before = {path: path.stat().st_mtime_ns for path in PROGRAMS.parent.rglob("*")}
     changed = TCN.replace("params.apply();", "params.apply();\n        t = t + 100;")
-    run = {"name": "tcn", "text": changed, "flows": 100, "load": 0.8, "seeds": 1}
+    run = asked(changed)
     found = wait(client, client.post("/api/runs", json=run).json()["number"])
     assert (found["state"], found["error"]) == ("done", "")
     assert {"tcn", "tcn-edited"} <= set(found["result"]["schemes"])
@@ -143,9 +160,32 @@ def test_a_changed_program_runs_beside_the_original(client: TestClient, tmp_path
     assert "there is no run 7" in refused(client.get("/api/runs/7"))
 
 
+def test_the_form_has_the_options_of_the_command_line(client: TestClient) -> None:
+    listed = client.get("/api/settings").json()
+    names = [each["name"] for each in listed]
+    assert names[:6] == ["topology", "load", "workload", "flows", "seeds", "rtt"]
+    assert {option.name for option in RUN} - set(names) == {"flow_list", "pcap"}
+    question = {"name": "tcn", "settings": {"rtt": "100us", "trace_queue": "on", "probe": "h0:h7,every=1ms"}}
+    (found,) = client.post("/api/settings", json=question).json()["parameters"]
+    assert (found["name"], found["value"]) == ("t", "100 us = 125 KB = 83.33 packets")
+
+
+def test_runs_are_listed_and_compared(client: TestClient, tmp_path: Path) -> None:
+    assert client.get("/api/history").json() == []
+    for load in (0.5, 0.6):
+        assert wait(client, client.post("/api/runs", json=asked(load=load)).json()["number"])["state"] == "done"
+    (tmp_path / "results" / "broken").mkdir()
+    (tmp_path / "results" / "broken" / "summary.json").write_text("{")
+    listed = client.get("/api/history").json()
+    assert [each["load"] for each in listed] == [0.6, 0.5]
+    question = {"base": listed[1]["folder"], "new": listed[0]["folder"]}
+    found = client.post("/api/compare", json=question).json()
+    assert {"short.p99", "overall.mean"} <= {each["metric"] for each in found["differences"]}
+
+
 def test_pictures_come_while_it_runs(client: TestClient) -> None:
     """More than a few of them, and none after the end."""
-    run = {"name": "tcn", "text": TCN, "flows": 1000, "load": 0.8, "seeds": 1}
+    run = asked(flows=1000)
     number = client.post("/api/runs", json=run).json()["number"]
     times = set()
     until = time.monotonic() + 60
@@ -160,8 +200,9 @@ def test_pictures_come_while_it_runs(client: TestClient) -> None:
     assert (network["scheme"], network["seed"]) == ("tcn", 1)
 
 
-def looked(client: TestClient, number: int, scheme: str) -> dict[str, Any]:
-    assert client.post(f"/api/runs/{number}/look", json={"scheme": scheme, "seed": 1}).status_code == 200
+def looked(client: TestClient, folder: str, scheme: str) -> dict[str, Any]:
+    question = {"folder": folder, "scheme": scheme, "seed": 1}
+    assert client.post("/api/look", json=question).status_code == 200
     until = time.monotonic() + 60
     while not (state := client.get("/api/look").json())["ready"]:
         assert (state["error"], time.monotonic() < until) == ("", True)
@@ -173,27 +214,28 @@ def looked(client: TestClient, number: int, scheme: str) -> dict[str, Any]:
 def test_a_look_at_a_run_explains_its_packets(client: TestClient) -> None:
     assert "no run is being looked at" in refused(client.get("/api/look"))
     changed = TCN.replace("params.apply();", "params.apply();\n        t = t + 10;")
-    run = {"name": "tcn", "text": changed, "flows": 300, "load": 0.8, "seeds": 1}
+    run = asked(changed, flows=300)
     number = client.post("/api/runs", json=run).json()["number"]
-    assert "has no result" in refused(client.post(f"/api/runs/{number}/look", json={"scheme": "tcn", "seed": 1}))
-    assert wait(client, number)["state"] == "done"
+    found = wait(client, number)
+    assert found["state"] == "done"
+    folder = Path(found["result"]["folder"]).name
     for scheme in ("tcn-edited", "tcn"):
-        ready = looked(client, number, scheme)
+        ready = looked(client, folder, scheme)
         marked = ready["timeline"]["marked"][-1]
         line = ready["lines"][marked.index(max(marked))]
         at = f"{ready['nodes'][line['from'][0]]['name']}:{line['from'][1]}"
         packet = client.post("/api/look/packet", json={"at": at, "from_ns": 1, "what": "mark"}).json()
         conditions = packet["hops"][0]["decision"]["conditions"]
         assert {Path(each["file"]).name for each in conditions} <= {f"{scheme}.p4", "threshold.p4"}
-        asked = {"flow": packet["flow"], "until_ns": ready["end_ns"]}
-        assert len(client.post("/api/look/life", json=asked).json()["sender"]) > 100
+        flow = {"flow": packet["flow"], "until_ns": ready["end_ns"]}
+        assert len(client.post("/api/look/life", json=flow).json()["sender"]) > 100
         assert "unknown node" in refused(
             client.post("/api/look/packet", json={"at": "x", "from_ns": 1, "what": "mark"})
         )
         wrong = client.post("/api/look/packet", json={"at": at, "from_ns": 1, "what": "joy"})
         assert "joy" in refused(wrong) or "what" in refused(wrong)
-    unknown = {"scheme": "codel", "seed": 1}
-    assert client.post(f"/api/runs/{number}/look", json=unknown).status_code == 200
+    unknown = {"folder": folder, "scheme": "codel", "seed": 1}
+    assert client.post("/api/look", json=unknown).status_code == 200
     until = time.monotonic() + 60
     while not (state := client.get("/api/look").json())["error"]:
         assert time.monotonic() < until
@@ -202,13 +244,13 @@ def test_a_look_at_a_run_explains_its_packets(client: TestClient) -> None:
 
 
 def test_one_run_at_a_time_which_can_be_cancelled(client: TestClient, tmp_path: Path) -> None:
-    run = {"name": "tcn", "text": TCN, "flows": 1_000_000, "load": 0.8, "seeds": 1}
+    run = asked(flows=1_000_000)
     number = client.post("/api/runs", json=run).json()["number"]
     assert "another run has not ended" in refused(client.post("/api/runs", json=run))
     assert client.delete(f"/api/runs/{number}").json()["state"] == "cancelled"
     assert client.get(f"/api/runs/{number}").json()["state"] == "cancelled"
     assert not (tmp_path / "results").exists() or not list((tmp_path / "results").iterdir())
-    few = client.post("/api/runs", json=run | {"flows": 10}).json()["number"]
+    few = client.post("/api/runs", json=asked(flows=10)).json()["number"]
     assert wait(client, few)["state"] == "done"
 
 
@@ -225,7 +267,7 @@ def test_a_server_that_ends_leaves_no_process(tmp_path: Path, number: int) -> No
         said = re.search(r"(http://127\.0\.0\.1:\d+)/#token=(\S+)", server.stdout.readline())
         assert said is not None
         with Client(base_url=said[1], headers={"authorization": f"Bearer {said[2]}"}) as client:
-            run = {"name": "tcn", "text": TCN, "flows": 1_000_000, "load": 0.8, "seeds": 1}
+            run = asked(flows=1_000_000)
             for _ in range(50):
                 try:
                     client.post("/api/runs", json=run)

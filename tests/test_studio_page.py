@@ -100,7 +100,7 @@ def test_a_changed_scheme_runs_beside_the_original(page: Page) -> None:
     open_scheme(page, "tcn")
     type_after(page, "params.apply();", "\nt = t + 100;")
     expect(page.locator("#problems")).to_have_text(COMPILES)
-    page.get_by_label("Flows").fill("100")
+    page.get_by_label("flows", exact=True).fill("100")
     page.get_by_role("button", name="Run").click()
     expect(page.locator("#status")).to_have_text("Done.")
     heads = page.locator("#result th").all_inner_texts()
@@ -118,7 +118,7 @@ def test_what_was_typed_survives_another_scheme(page: Page) -> None:
 
 
 def test_a_run_can_be_cancelled(page: Page) -> None:
-    page.get_by_label("Flows").fill("1000000")
+    page.get_by_label("flows", exact=True).fill("1000000")
     page.get_by_role("button", name="Run").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#status")).to_have_text("Cancelled.")
@@ -128,14 +128,14 @@ def test_a_run_can_be_cancelled(page: Page) -> None:
 def looked(page: Page) -> None:
     """A run of TCN, and the look at it."""
     open_scheme(page, "tcn")
-    page.get_by_label("Flows").fill("300")
+    page.get_by_label("flows", exact=True).fill("300")
     page.get_by_role("button", name="Run").click()
     page.get_by_title("Look at tcn", exact=True).click()
     expect(page.locator("#asks")).to_be_visible()
 
 
 def test_the_network_moves_while_a_run_goes_on(page: Page) -> None:
-    page.get_by_label("Flows").fill("20000")
+    page.get_by_label("flows", exact=True).fill("20000")
     page.get_by_role("button", name="Run").click()
     clock = page.locator("#clock")
     expect(clock).to_contain_text("ms")
@@ -205,6 +205,49 @@ def test_a_phone_shows_all_of_it_in_its_width(page: Page) -> None:
     expect(page.locator("#packet h3")).to_be_visible()
     expect(page.locator("#curves canvas")).to_be_in_viewport(ratio=0)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_settings_are_checked_while_one_types(page: Page) -> None:
+    load = page.get_by_label("load", exact=True)
+    load.fill("9")
+    expect(page.locator("#settings-said")).to_contain_text("load")
+    expect(page.locator("#start")).to_be_disabled()
+    load.fill("0.7")
+    expect(page.locator("#settings-said")).to_have_text("")
+    expect(page.locator("#start")).to_be_enabled()
+    page.get_by_text("More settings").click()
+    page.get_by_label("topology", exact=True).fill("own.yaml")
+    expect(page.locator("#settings-said")).to_contain_text("a page reads none")
+
+
+def test_a_parameter_is_set_in_its_unit(page: Page) -> None:
+    open_scheme(page, "tcn")
+    page.get_by_text("Parameters of the scheme").click()
+    page.get_by_label("t", exact=True).fill("5 stones")
+    expect(page.locator("#settings-said")).to_contain_text("5 stones")
+    page.get_by_label("t", exact=True).fill("50us")
+    page.get_by_label("flows", exact=True).fill("50")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#status")).to_have_text("Done.")
+    expect(page.locator("#command")).to_contain_text("--param t=50us")
+
+
+def test_two_runs_of_the_history_are_compared(page: Page) -> None:
+    open_scheme(page, "tcn")
+    for load in ("0.5", "0.6"):
+        page.get_by_label("flows", exact=True).fill("50")
+        page.get_by_label("load", exact=True).fill(load)
+        expect(page.locator("#start")).to_be_enabled()
+        page.get_by_role("button", name="Run").click()
+        expect(page.locator("#command")).to_contain_text(f"--load {load}")
+        expect(page.locator("#status")).to_have_text("Done.")
+    page.get_by_text("Runs", exact=True).click()
+    expect(page.locator("#runs tr")).to_have_count(3)
+    page.get_by_role("button", name="Compare base and new").click()
+    expect(page.locator("#compared")).to_contain_text("short.p99")
+    expect(page.locator("#compared pre")).to_contain_text("compare ")
+    page.get_by_title("Look at tcn of this run").last.click()
+    expect(page.locator("#asks")).to_be_visible()
 
 
 def test_a_wrong_token_is_explained(address: str) -> None:

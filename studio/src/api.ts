@@ -126,7 +126,50 @@ export interface Sender {
   srtt_ns: number | null;
 }
 
+/** A field of the form of a run: an option of the command line. */
+export interface Field {
+  name: string;
+  value: string;
+  says: string;
+  panel: string | null;
+  default: string | null;
+  flag: boolean;
+  first: boolean;
+}
+
+export interface Parameter {
+  name: string;
+  value: string;
+  rule: string;
+  doc: string;
+}
+
+export interface Settings {
+  settings: Record<string, string>;
+  params: Record<string, string>;
+}
+
+export interface Past {
+  folder: string;
+  written: string;
+  schemes: string[];
+  load: number | null;
+  flows: number | null;
+  seeds: number;
+}
+
+export interface Difference {
+  scheme: string;
+  metric: string;
+  base: number | null;
+  new: number | null;
+  relative: number | null;
+  ci95: [number, number] | null;
+  verdict: string;
+}
+
 export interface Result {
+  folder: string;
   schemes: Record<string, { fct_us: Record<string, Fct>; seeds: { seed: number }[] }>;
 }
 
@@ -180,13 +223,18 @@ export const candidates = (written: Written, offset: number) =>
   ask<Candidate[]>("candidates", "POST", { ...written, offset });
 export const hover = (written: Written, line: number, column: number) =>
   ask<Declared | null>("hover", "POST", { ...written, line, column });
-export const start = (run: Written & { load: number; flows: number; seeds: number }) =>
-  ask<{ number: number }>("runs", "POST", run);
+export const start = (run: Written & Settings) => ask<{ number: number }>("runs", "POST", run);
+export const settings = () => ask<Field[]>("settings", "GET");
+export const check = (name: string, given: Settings) =>
+  ask<{ parameters: Parameter[] }>("settings", "POST", { name, ...given });
+export const pastRuns = () => ask<Past[]>("history", "GET");
+export const compare = (base: string, now: string) =>
+  ask<{ differences: Difference[]; notes: string[] }>("compare", "POST", { base, new: now });
 export const run = (number: number) => ask<Run>(`runs/${number}`, "GET");
 export const cancel = (number: number) => ask<Run>(`runs/${number}`, "DELETE");
 export const network = (number: number) => ask<Network | null>(`runs/${number}/network`, "GET");
-export const openLook = (number: number, scheme: string, seed: number) =>
-  ask<object>(`runs/${number}/look`, "POST", { scheme, seed });
+export const openLook = (folder: string, scheme: string, seed: number) =>
+  ask<object>("look", "POST", { folder, scheme, seed });
 export const lookState = () => ask<{ ready: boolean; error: string; now_ns: number; finished: number }>("look", "GET");
 export const lookReady = () => ask<Ready>("look/ready", "GET");
 export const packet = (at: string, from_ns: number, what: Wanted) =>

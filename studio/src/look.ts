@@ -104,8 +104,8 @@ export class Look {
   }
 
   /** Runs a cell again, and shows it. */
-  static async open(run: number, scheme: string, seed: number, page: Page): Promise<Look> {
-    await api.openLook(run, scheme, seed);
+  static async open(folder: string, scheme: string, seed: number, page: Page): Promise<Look> {
+    await api.openLook(folder, scheme, seed);
     for (;;) {
       const state = await api.lookState();
       if (state.error !== "") throw new api.Refused(state.error);

@@ -2,6 +2,8 @@
 // The page: open a scheme, change it, run it beside the original.
 import * as api from "./api";
 import { Editor } from "./editor";
+import { Form } from "./form";
+import { History } from "./history";
 import { Live, Look } from "./look";
 import { element } from "./words";
 
@@ -19,6 +21,9 @@ const drafts = new Map<string, string>();
 let editor: Editor | undefined;
 let running: number | undefined;
 let look: Look | undefined;
+let settings: Form | undefined;
+let compiles = false;
+let rightSettings = false;
 
 function say(text: string, wrong = false): void {
   status.textContent = text;
@@ -40,7 +45,12 @@ function showProblems(problems: api.Problem[]): void {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
   element("problems").textContent =
     problems.length === 0 ? "It compiles." : `${count(errors, "error")}, ${count(warnings, "warning")}`;
-  startButton.disabled = errors > 0 || running !== undefined;
+  compiles = errors === 0;
+  enable();
+}
+
+function enable(): void {
+  startButton.disabled = !compiles || !rightSettings || running !== undefined;
 }
 
 async function open(name: string): Promise<void> {
@@ -51,6 +61,7 @@ async function open(name: string): Promise<void> {
   const { text, title, summary } = await api.program(name);
   element("title").textContent = `${title}: ${summary}`;
   editor = new Editor(element("editor"), name, drafts.get(name) ?? text, showProblems);
+  settings?.choose(name);
 }
 
 /** Shows the line of a step, if it is one of the program that is open. */
@@ -61,15 +72,18 @@ function openStep({ file, line }: api.Step): void {
   else say(`That line is in ${name}.p4, which is not open here.`);
 }
 
-async function lookAt(run: number, scheme: string, seed: number): Promise<void> {
+/** Looks at the first seed of a scheme of a run. */
+async function lookAt(folder: string, scheme: string, seed = 1): Promise<void> {
   look?.close();
   look = undefined;
-  look = await Look.open(run, scheme, seed, { attempt, say, open: openStep });
+  look = await Look.open(folder, scheme, seed, { attempt, say, open: openStep });
 }
+
+const past = new History({ attempt, look: (folder, scheme) => attempt(() => lookAt(folder, scheme)) });
 
 const CLASSES = ["overall", "short", "large"];
 
-function showResult(run: number, { schemes }: api.Result): void {
+function showResult({ schemes, folder }: api.Result): void {
   const table = document.createElement("table");
   const row = (cells: string[], kind: "th" | "td") => {
     const made = table.insertRow();
@@ -88,7 +102,7 @@ function showResult(run: number, { schemes }: api.Result): void {
   looks.insertCell();
   for (const name of names) {
     const button = Object.assign(document.createElement("button"), { textContent: "Look", title: `Look at ${name}` });
-    button.addEventListener("click", () => attempt(() => lookAt(run, name, schemes[name]!.seeds[0]!.seed)));
+    button.addEventListener("click", () => attempt(() => lookAt(folder.split("/").at(-1)!, name, schemes[name]!.seeds[0]!.seed)));
     looks.insertCell().append(button);
   }
   element("result").replaceChildren(table);
@@ -96,7 +110,7 @@ function showResult(run: number, { schemes }: api.Result): void {
 
 async function follow(number: number): Promise<void> {
   running = number;
-  startButton.disabled = true;
+  enable();
   cancelButton.hidden = false;
   look?.close();
   look = undefined;
@@ -115,14 +129,15 @@ async function follow(number: number): Promise<void> {
     }
     if (run.state === "done" && run.result !== null) {
       say("Done.");
-      showResult(number, run.result);
+      showResult(run.result);
+      await past.refresh();
     } else {
       say(run.state === "cancelled" ? "Cancelled." : run.error, run.state === "failed");
     }
   } finally {
     live.end();
     running = undefined;
-    startButton.disabled = false;
+    enable();
     cancelButton.hidden = true;
   }
 }
@@ -131,11 +146,8 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(async () => {
     if (editor === undefined) return;
-    const given = new FormData(form);
-    const number = (name: string) => Number(given.get(name));
     say("Running ...");
-    const run = { load: number("load"), flows: number("flows"), seeds: number("seeds") };
-    const { number: started } = await api.start({ ...editor.written, ...run });
+    const { number: started } = await api.start({ ...editor.written, ...settings!.settings });
     await follow(started);
   });
 });
@@ -149,8 +161,13 @@ cancelButton.addEventListener("click", () =>
 chooser.addEventListener("change", () => attempt(() => open(chooser.value)));
 
 attempt(async () => {
-  const known = await api.programs();
+  const [known, fields] = await Promise.all([api.programs(), api.settings()]);
+  settings = new Form(fields, (right) => {
+    rightSettings = right;
+    enable();
+  });
   chooser.replaceChildren(...known.map(({ name }) => new Option(name, name)));
   chooser.value = known.some(({ name }) => name === "ecn-sharp") ? "ecn-sharp" : chooser.value;
   await open(chooser.value);
+  await past.refresh();
 });

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from marklab.cli.settings import RUN, takes_settings
+from marklab.cli.settings import takes_settings
 from marklab.errors import BadInput
 from marklab.execution.cells import default_workers
 from marklab.execution.pictures import Pictures
@@ -25,9 +25,9 @@ from marklab.report.files import REPORT, write_report
 from marklab.report.terminal import print_parallelism, print_run
 from marklab.results.archive import open_collection
 from marklab.spec.description import FABRICS, make_spec
+from marklab.spec.options import FABRIC, OUTPUT, RUN
 from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 
-_FABRIC, _OUTPUT = "Fabric", "Output"
 _OTHER_FABRICS = "".join(f", or {name} ({says})" for name, says in FABRICS.items())
 
 
@@ -36,26 +36,26 @@ def _option(*names: str, says: str, value: str = " ", panel: str | None = None) 
 
 
 _JOBS = typer.Option(
-    "--jobs", "-j", min=1, metavar="N", help="Threads of all cells. Default: cores.", rich_help_panel=_OUTPUT
+    "--jobs", "-j", min=1, metavar="N", help="Threads of all cells. Default: cores.", rich_help_panel=OUTPUT
 )
 _THREADS = typer.Option(
     "--threads",
     min=1,
     metavar="N",
     help="sim: threads of each cell. Default: cores that few cells leave.",
-    rich_help_panel=_OUTPUT,
+    rich_help_panel=OUTPUT,
 )
 _THREADS_REPORT = typer.Option(
     "--threads-report",
     metavar=" ",
     help="sim: also print what the speed-up on several threads cannot exceed.",
-    rich_help_panel=_OUTPUT,
+    rich_help_panel=OUTPUT,
 )
 _PICTURES = typer.Option(
     "--pictures",
     metavar="FILE",
     help="sim: write how queues and lines of the first cell stand, ten times a second.",
-    rich_help_panel=_OUTPUT,
+    rich_help_panel=OUTPUT,
 )
 
 
@@ -76,18 +76,18 @@ def run(
     ] = None,
     fabric: Annotated[
         str | None,
-        _option(value="NAME", says=f"sim (virtual time){_OTHER_FABRICS}.", panel=_FABRIC),
+        _option(value="NAME", says=f"sim (virtual time){_OTHER_FABRICS}.", panel=FABRIC),
     ] = None,
     dilation: Annotated[
         str | None,
-        _option(value="N|auto", says="mininet: run N times slower in real time. Default: auto.", panel=_FABRIC),
+        _option(value="N|auto", says="mininet: run N times slower in real time. Default: auto.", panel=FABRIC),
     ] = None,
-    switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=_FABRIC)] = None,
-    out: Annotated[Path, _option(value="FOLDER", says="Folder for the folder of the result.", panel=_OUTPUT)] = RESULTS,
-    as_json: Annotated[bool, _option("--json", says="Print the summary as one JSON object.", panel=_OUTPUT)] = False,
-    no_report: Annotated[bool, _option("--no-report", says="Write no report.html.", panel=_OUTPUT)] = False,
+    switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=FABRIC)] = None,
+    out: Annotated[Path, _option(value="FOLDER", says="Folder for the folder of the result.", panel=OUTPUT)] = RESULTS,
+    as_json: Annotated[bool, _option("--json", says="Print the summary as one JSON object.", panel=OUTPUT)] = False,
+    no_report: Annotated[bool, _option("--no-report", says="Write no report.html.", panel=OUTPUT)] = False,
     figures: Annotated[
-        Form | None, _option(value="pdf|png", says="Also draw the charts of the report into files.", panel=_OUTPUT)
+        Form | None, _option(value="pdf|png", says="Also draw the charts of the report into files.", panel=OUTPUT)
     ] = None,
     pictures: Annotated[Path | None, _PICTURES] = None,
     jobs: Annotated[int | None, _JOBS] = None,

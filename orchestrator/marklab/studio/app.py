@@ -22,10 +22,22 @@ from starlette.staticfiles import StaticFiles
 from marklab.errors import BadInput, MarklabError
 from marklab.language.source import Place
 from marklab.model import Model
+from marklab.studio.form import checked, fields
 from marklab.studio.guard import Guard
+from marklab.studio.history import compared, folder_of, history
 from marklab.studio.looks import Look
 from marklab.studio.programs import program_named, programs
-from marklab.studio.questions import Asked, AskedLife, AskedPacket, AtOffset, AtPlace, Looked, Written
+from marklab.studio.questions import (
+    Asked,
+    AskedLife,
+    AskedPacket,
+    AtOffset,
+    AtPlace,
+    Checked,
+    Compared,
+    Looked,
+    Written,
+)
 from marklab.studio.runs import Runs
 
 PAGE = Path(__file__).with_name("page")
@@ -37,11 +49,12 @@ class Studio:
     """What a server holds: the runs, the look at one of them, and a folder for programs that are not saved."""
 
     def __init__(self, out: Path, unsaved: Path) -> None:
-        self.runs, self.unsaved = Runs(out), unsaved
+        self.out, self.runs, self.unsaved = out, Runs(out), unsaved
         self.look: Look | None = None
 
-    async def look_at(self, folder: Path, looked: Looked) -> None:
+    async def look_at(self, looked: Looked) -> None:
         """Look at a cell, and at no other one."""
+        folder = folder_of(self.out, looked.folder)
         await self.end_look()
         self.look = await Look.at(folder, looked.scheme, looked.seed)
 
@@ -91,8 +104,12 @@ def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
             Route("/api/runs", _start, methods=["POST"]),
             Route("/api/runs/{number:int}", _run, methods=["GET", "DELETE"]),
             Route("/api/runs/{number:int}/network", _network),
-            Route("/api/runs/{number:int}/look", _open_look, methods=["POST"]),
+            Route("/api/settings", _settings),
+            Route("/api/settings", _asked(Checked, _check), methods=["POST"]),
+            Route("/api/history", _history),
+            Route("/api/compare", _compare, methods=["POST"]),
             Route("/api/look", _look),
+            Route("/api/look", _open_look, methods=["POST"]),
             Route("/api/look/ready", _look_ready),
             Route("/api/look/packet", _packet, methods=["POST"]),
             Route("/api/look/life", _life, methods=["POST"]),
@@ -156,9 +173,27 @@ async def _start(request: Request) -> Response:
     schemes = [asked.name]
     if asked.text != asked.program.path.read_text(encoding="utf-8"):
         schemes.append(str(studio.save_for_run(asked)))
+    await run_in_threadpool(checked, [asked.name], asked.params, asked.settings)
     arguments = [word for scheme in schemes for word in ("--scheme", scheme)]
-    arguments += ["--load", str(asked.load), "--flows", str(asked.flows), "--seeds", str(asked.seeds)]
-    return JSONResponse({"number": await studio.runs.start(arguments)})
+    return JSONResponse({"number": await studio.runs.start([*arguments, *asked.words])})
+
+
+def _settings(_request: Request) -> Response:
+    return JSONResponse(fields())
+
+
+def _check(asked: Checked) -> dict[str, Any]:
+    return checked([asked.name], asked.params, asked.settings)
+
+
+def _history(request: Request) -> Response:
+    return JSONResponse(history(request.app.state.studio.out))
+
+
+async def _compare(request: Request) -> Response:
+    asked, out = await _read(Compared, request), request.app.state.studio.out
+    sides = [folder_of(out, name) for name in (asked.base, asked.new)]
+    return JSONResponse(await run_in_threadpool(compared, *sides))
 
 
 async def _run(request: Request) -> Response:
@@ -173,9 +208,7 @@ def _network(request: Request) -> Response:
 
 
 async def _open_look(request: Request) -> Response:
-    studio: Studio = request.app.state.studio
-    folder = studio.runs.find(request.path_params["number"]).folder
-    await studio.look_at(folder, await _read(Looked, request))
+    await request.app.state.studio.look_at(await _read(Looked, request))
     return JSONResponse({})
 
 

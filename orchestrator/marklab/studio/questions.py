@@ -9,10 +9,12 @@ from marklab.language.source import Source
 from marklab.model import Model
 from marklab.paths import PROGRAMS
 from marklab.playback.questions import Wanted
+from marklab.studio.form import words
 from marklab.studio.programs import Program, program_named
 
 # More than any program that a person writes.
 _LONGEST_TEXT = 1 << 20
+_MOST_SETTINGS = 100
 
 
 class Written(Model):
@@ -45,19 +47,42 @@ class AtOffset(Written):
     offset: int = Field(ge=0)
 
 
-class Asked(Written):
+class Settings(Model):
+    """What a form says: settings by the names of their options, and parameters of the scheme, as text."""
+
+    settings: dict[str, str] = Field(default_factory=dict, max_length=_MOST_SETTINGS)
+    params: dict[str, str] = Field(default_factory=dict, max_length=_MOST_SETTINGS)
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line."""
+        given = [word for name, text in self.params.items() for word in ("--param", f"{name}={text}")]
+        return [*words(self.settings), *given]
+
+
+class Asked(Settings, Written):
     """A run of a program beside the scheme from which it was opened."""
 
-    flows: int = Field(ge=1, le=1_000_000)
-    load: float = Field(gt=0, le=2)
-    seeds: int = Field(ge=1, le=100)
+
+class Checked(Settings):
+    """A form that a person fills in, for a scheme."""
+
+    name: str
 
 
 class Looked(Model):
-    """A cell of a run to look at."""
+    """A cell to look at, of a run by the name of its folder."""
 
+    folder: str
     scheme: str
     seed: int
+
+
+class Compared(Model):
+    """Two runs by the names of their folders."""
+
+    base: str
+    new: str
 
 
 class AskedPacket(Model):

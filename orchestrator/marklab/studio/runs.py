@@ -69,13 +69,6 @@ class Run:
         plain = {"command": self.command, "state": self.state, "result": self.result, "error": self.error}
         return plain | {"picture": self.picture}
 
-    @property
-    def folder(self) -> Path:
-        """The folder of the result. Raises BadInput if there is none."""
-        if self.result is None:
-            raise BadInput("the run has no result", "run it again")
-        return Path(self.result["folder"])
-
     async def cancel(self) -> None:
         """End it, as Ctrl-C does."""
         if self.state is State.RUNNING:
