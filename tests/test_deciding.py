@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_an_undetermined_claim_gets_the_seeds_that_its_interval_needs() -> None:
     done = ran([claim], {0.5: WIDE})
     needed = done.findings[0].seeds_needed
     assert needed == 9
-    assert sizes_to_decide(done, 9) == (Size(at={"load": 0.5}, seeds=9),)
+    assert sizes_to_decide(done, 9) == (Size(at={"load": 0.5}, seeds=14),)  # half as many again
     assert sizes_to_decide(done, 8) == ()
 
 
@@ -69,7 +70,7 @@ def test_a_point_has_the_seeds_of_the_claim_that_needs_most() -> None:
     done = ran([{"says": "a", "paper": 0, **more}, {"says": "b", "paper": 1, **more}], {0.5: WIDE})
     most = max(finding.seeds_needed or 0 for finding in done.findings)
     assert most > 9
-    assert sizes_to_decide(done, 1000) == (Size(at={"load": 0.5}, seeds=most),)
+    assert sizes_to_decide(done, 1000) == (Size(at={"load": 0.5}, seeds=ceil(1.5 * most)),)
 
 
 @pytest.mark.parametrize(("take", "far"), [("lowest", 150), ("highest", 50), ("farthest", 100)])

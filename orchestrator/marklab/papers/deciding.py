@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from math import ceil
 
 from marklab.papers.claims import Claim, Settings
 from marklab.papers.experiment import Size
@@ -12,11 +13,15 @@ from marklab.papers.findings import Finding, by_point
 from marklab.papers.reproduction import Reproduction
 from marklab.papers.verdicts import Verdict
 
+# Value and spread come from few seeds, so the number that they ask for is often too small. More are run at once rather
+# than in rounds: each look at an interval is another chance of a wrong verdict.
+_MARGIN = 1.5
+
 
 def sizes_to_decide(done: Reproduction, most: int) -> tuple[Size, ...]:
     """The points that need more seeds than a run has, with their seeds. Claims that need more than `most` are left.
 
-    The seeds follow from the spread and the value of the run (`Finding.seeds_needed`), so they are a guess.
+    The seeds follow from the spread and the value of the run (`Finding.seeds_needed`), with a margin.
     """
     pairs = zip(done.paper.points(), done.summaries, strict=True)
     points = [(point, summary) for point, summary in pairs if summary is not None]
@@ -27,7 +32,7 @@ def sizes_to_decide(done: Reproduction, most: int) -> tuple[Size, ...]:
             continue
         for point in _that_matter(finding.claim, by_point(finding.claim, points)):
             key = json.dumps(point, sort_keys=True)
-            seeds[key] = max(needed, seeds.get(key, 0))
+            seeds[key] = max(ceil(_MARGIN * needed), seeds.get(key, 0))
     return tuple(Size(at=json.loads(key), seeds=count) for key, count in seeds.items())
 
 
