@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +16,7 @@ from typing import Any
 from playwright.sync_api import Browser, Download, Page, TimeoutError, sync_playwright  # noqa: A004
 
 from marklab.doctor.examination import chromium
+from marklab.paths import REPOSITORY
 
 DESK = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 375, "height": 812}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
@@ -86,3 +90,19 @@ def opened(browser: Browser, path: Path, **device: Any) -> Iterator[Opened]:
         yield result
     finally:
         context.close()
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[str]:
+    """The address of a studio that was started in a folder, with its token."""
+    command = [sys.executable, str(REPOSITORY / "orchestrator.py"), "studio", "--no-open", *arguments]
+    out = ["--out", str(folder / "results")]
+    with subprocess.Popen([*command, *out], cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = re.search(r"http://\S+", server.stdout.readline())
+        assert said is not None
+        # The port listens already: the server answers as soon as it can.
+        try:
+            yield said[0]
+        finally:
+            server.terminate()

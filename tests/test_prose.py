@@ -18,7 +18,8 @@ READERS = re.compile(
 )
 # Texts by others, and texts of earlier versions.
 NOT_OURS = re.compile(
-    r"^(?:LICENSE|THIRD-PARTY|CHANGELOG\.md|docs/glossary\.md|requirements/|.*\.(?:lock|min\.js|svg|png|ico)$)"
+    r"^(?:LICENSE|THIRD-PARTY|CHANGELOG\.md|docs/glossary\.md|requirements/|orchestrator/marklab/studio/page/"
+    r"|.*\.(?:lock|min\.js|svg|png|ico)$)"
 )
 
 

@@ -18,6 +18,7 @@ from httpx2 import Client, ConnectError, Response
 from starlette.testclient import TestClient
 
 from marklab.catalog.scheme import known_schemes
+from marklab.cli.studio import _state
 from marklab.paths import PROGRAMS, REPOSITORY
 from marklab.spec.options import RUN
 from marklab.studio.app import application
@@ -158,6 +159,30 @@ def test_a_changed_program_runs_beside_the_original(client: TestClient, tmp_path
     assert len(list((tmp_path / "results").iterdir())) == 1
     assert {path: path.stat().st_mtime_ns for path in PROGRAMS.parent.rglob("*")} == before
     assert "there is no run 7" in refused(client.get("/api/runs/7"))
+
+
+def test_a_program_is_saved_where_the_studio_was_started(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    changed = TCN + "// mine\n"
+    saved = client.post("/api/save", json={"name": "tcn", "text": changed, "as": "mine"}).json()
+    assert saved["path"] == str(tmp_path / "mine.p4")
+    assert saved["command"].endswith(" --scheme mine.p4")
+    assert (tmp_path / "mine.p4").read_text() == changed
+    assert (tmp_path / "mine.yaml").read_text() == (PROGRAMS / "tcn.yaml").read_text()
+    again = {"name": "tcn", "text": TCN, "as": "mine"}
+    assert "exists already" in refused(client.post("/api/save", json=again))
+    assert (tmp_path / "mine.p4").read_text() == changed
+    for name in ("../mine", "/etc/mine", "a/b", "", ".hidden", "mine.p4"):
+        refused(client.post("/api/save", json=again | {"as": name}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.p4", "mine.yaml"]
+
+
+def test_a_link_is_read_or_refused(cli: Any) -> None:
+    wrong = cli("studio", "--no-open", "http://127.0.0.1:1/#token=x")
+    assert (wrong.code, "is no link of the studio" in wrong.err) == (2, True)
+    assert _state("http://127.0.0.1:1/#state=abc") == "abc"
 
 
 def test_the_form_has_the_options_of_the_command_line(client: TestClient) -> None:

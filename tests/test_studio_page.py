@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import ConsoleMessage, Page, expect
 
-from browsing import started
-from marklab.paths import REPOSITORY
+from browsing import serving, started
 
 pytestmark = pytest.mark.needs("Chromium")
 
@@ -23,15 +20,8 @@ COMPILES = "It compiles."
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """The address of a server, with its token."""
-    command = [sys.executable, "orchestrator.py", "studio", "--no-open", "--out", str(tmp_path / "results")]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        said = re.search(r"http://\S+", server.stdout.readline())
-        assert said is not None
-        # The port listens already: the server answers as soon as it can.
-        yield said[0]
-        server.terminate()
+    with serving(tmp_path) as found:
+        yield found
 
 
 @pytest.fixture
@@ -106,6 +96,21 @@ def test_a_changed_scheme_runs_beside_the_original(page: Page) -> None:
     heads = page.locator("#result th").all_inner_texts()
     assert heads[:3] == ["FCT in us", "tcn", "tcn-edited"]
     expect(page.locator("#command")).to_contain_text("run --scheme tcn --scheme")
+
+
+def test_of_schemes_chosen_quickly_the_last_one_is_open(page: Page) -> None:
+    page.locator("#program").evaluate(
+        """chooser => {
+            for (const name of ["tcn", "codel", "red", "tcn", "droptail", "codel"]) {
+                chooser.value = name;
+                chooser.dispatchEvent(new Event("change"));
+            }
+        }"""
+    )
+    expect(page.get_by_label("Program codel")).to_be_visible()
+    page.wait_for_timeout(500)
+    expect(page.locator(".cm-editor")).to_have_count(1)
+    expect(page.get_by_label("Program codel")).to_be_visible()
 
 
 def test_what_was_typed_survives_another_scheme(page: Page) -> None:
@@ -248,6 +253,41 @@ def test_two_runs_of_the_history_are_compared(page: Page) -> None:
     expect(page.locator("#compared pre")).to_contain_text("compare ")
     page.get_by_title("Look at tcn of this run").last.click()
     expect(page.locator("#asks")).to_be_visible()
+
+
+def test_a_link_brings_program_and_settings_and_runs_nothing(page: Page, tmp_path: Path) -> None:
+    open_scheme(page, "tcn")
+    type_after(page, "params.apply();", "\nt = t + 100;")
+    page.get_by_label("load", exact=True).fill("0.55")
+    page.get_by_text("Parameters of the scheme").click()
+    page.get_by_label("t", exact=True).fill("50us")
+    page.get_by_role("button", name="Link").click()
+    link = page.locator("#line").input_value()
+    assert "token" not in link
+    page.keyboard.press("Escape")
+    browser = page.context.browser
+    assert browser is not None
+    with serving(tmp_path, link) as address:
+        other = browser.new_page()
+        other.goto(address)
+        expect(other.get_by_label("Program tcn")).to_contain_text("t = t + 100;")
+        expect(other.get_by_label("load", exact=True)).to_have_value("0.55")
+        expect(other.locator("#status")).to_contain_text("Nothing was run.")
+        other.get_by_text("Parameters of the scheme").click()
+        expect(other.get_by_label("t", exact=True)).to_have_value("50us")
+        expect(other.locator("#result")).to_be_empty()
+        other.goto("about:blank")
+        other.goto(re.sub(r"state=.*", "state=broken", address))
+        expect(other.locator("#status")).to_contain_text("the link is damaged")
+
+
+def test_a_program_is_saved_under_a_name(page: Page, tmp_path: Path) -> None:
+    open_scheme(page, "tcn")
+    page.get_by_role("button", name="Save as").click()
+    page.locator("#line").fill("mine")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_contain_text("--scheme mine.p4")
+    assert (tmp_path / "mine.p4").exists()
 
 
 def test_a_wrong_token_is_explained(address: str) -> None:

@@ -186,9 +186,14 @@ export class Refused extends Error {}
 
 const KEPT = "marklab-token";
 
+const behind = new URLSearchParams(location.hash.slice(1));
+
+/** The state that a link brought, packed. */
+export const brought = behind.get("state");
+
 /** The token, which is taken out of the address so that nobody copies it with a link. */
 function token(): string {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const given = behind.get("token");
   if (given !== null) {
     sessionStorage.setItem(KEPT, given);
     history.replaceState(null, "", location.pathname);
@@ -224,6 +229,7 @@ export const candidates = (written: Written, offset: number) =>
 export const hover = (written: Written, line: number, column: number) =>
   ask<Declared | null>("hover", "POST", { ...written, line, column });
 export const start = (run: Written & Settings) => ask<{ number: number }>("runs", "POST", run);
+export const save = (written: Written, as: string) => ask<{ path: string; command: string }>("save", "POST", { ...written, as });
 export const settings = () => ask<Field[]>("settings", "GET");
 export const check = (name: string, given: Settings) =>
   ask<{ parameters: Parameter[] }>("settings", "POST", { name, ...given });

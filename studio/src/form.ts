@@ -26,12 +26,31 @@ export class Form {
     }
   }
 
-  /** The settings of another scheme; parameters that it has too keep their values. */
-  choose(scheme: string): void {
+  /** The parameters of another scheme. */
+  async choose(scheme: string): Promise<void> {
     this.scheme = scheme;
     this.params.clear();
     element("params").replaceChildren();
-    void this.check();
+    await this.check();
+  }
+
+  /** Fills in what a link has. Throws an Error for a setting that there is not. */
+  async fill({ settings, params }: api.Settings): Promise<void> {
+    for (const input of this.fields.values()) {
+      input.value = "";
+      input.checked = false;
+    }
+    const put = (inputs: Map<string, HTMLInputElement>, given: Record<string, string>) => {
+      for (const [name, text] of Object.entries(given)) {
+        const input = inputs.get(name);
+        if (input === undefined) throw new Error(`the link has a setting that there is not here: ${name}`);
+        if (input.type === "checkbox") input.checked = text === "on";
+        else input.value = text;
+      }
+    };
+    put(this.fields, settings);
+    put(this.params, params);
+    await this.check();
   }
 
   get settings(): api.Settings {

@@ -5,6 +5,7 @@ import { Editor } from "./editor";
 import { Form } from "./form";
 import { History } from "./history";
 import { Live, Look } from "./look";
+import { pack, unpack } from "./state";
 import { element } from "./words";
 
 const POLL_MS = 80;
@@ -22,6 +23,10 @@ let editor: Editor | undefined;
 let running: number | undefined;
 let look: Look | undefined;
 let settings: Form | undefined;
+/** The text of the scheme that is open, as it is in the lab. */
+let original = "";
+/** Schemes that were opened so far. */
+let opened = 0;
 let compiles = false;
 let rightSettings = false;
 
@@ -54,14 +59,18 @@ function enable(): void {
 }
 
 async function open(name: string): Promise<void> {
+  const number = ++opened;
+  const { text, title, summary } = await api.program(name);
+  // A person may have chosen another one meanwhile.
+  if (number !== opened) return;
   if (editor !== undefined) {
     drafts.set(editor.written.name, editor.written.text);
     editor.close();
   }
-  const { text, title, summary } = await api.program(name);
+  original = text;
   element("title").textContent = `${title}: ${summary}`;
   editor = new Editor(element("editor"), name, drafts.get(name) ?? text, showProblems);
-  settings?.choose(name);
+  await settings?.choose(name);
 }
 
 /** Shows the line of a step, if it is one of the program that is open. */
@@ -158,6 +167,57 @@ cancelButton.addEventListener("click", () =>
   }),
 );
 
+const dialog = element<HTMLDialogElement>("dialog");
+
+/** Shows a dialog with one line of text, and does something with it. */
+function askFor(title: string, hint: string, text: string, done: (text: string) => Promise<void>): void {
+  const line = element<HTMLInputElement>("line");
+  element("dialog-title").textContent = title;
+  element("dialog-hint").textContent = hint;
+  line.value = text;
+  dialog.returnValue = "";
+  dialog.showModal();
+  line.select();
+  dialog.onclose = () => {
+    if (dialog.returnValue === "done") void attempt(() => done(line.value.trim()));
+  };
+}
+
+async function shareLink(): Promise<void> {
+  if (editor === undefined || settings === undefined) return;
+  const { name, text } = editor.written;
+  const packed = await pack({ scheme: name, text: text === original ? null : text, ...settings.settings });
+  const hint =
+    "It has the program and the settings, and nothing else; who opens it runs nothing. Elsewhere: python orchestrator.py studio LINK";
+  askFor("Link", hint, `${location.origin}/#state=${packed}`, async (link) => {
+    await navigator.clipboard.writeText(link);
+    say("The link is copied.");
+  });
+}
+
+function saveAs(): void {
+  const open = editor;
+  if (open === undefined) return;
+  const hint = "The program and the description of its scheme are written into the folder where the studio was started.";
+  askFor("Save as", hint, `my-${open.written.name}`, async (as) => {
+    const { path, command } = await api.save(open.written, as);
+    say(`Saved as ${path}. ${command}`);
+  });
+}
+
+element("share").addEventListener("click", () => attempt(shareLink));
+element("save").addEventListener("click", saveAs);
+
+/** Opens what a link brought. It runs nothing. */
+async function openBrought(packed: string): Promise<void> {
+  const state = await unpack(packed);
+  if (state.text !== null) drafts.set(state.scheme, state.text);
+  chooser.value = state.scheme;
+  await open(state.scheme);
+  await settings?.fill(state);
+  say("This is what the link has. Nothing was run.");
+}
+
 chooser.addEventListener("change", () => attempt(() => open(chooser.value)));
 
 attempt(async () => {
@@ -168,6 +228,7 @@ attempt(async () => {
   });
   chooser.replaceChildren(...known.map(({ name }) => new Option(name, name)));
   chooser.value = known.some(({ name }) => name === "ecn-sharp") ? "ecn-sharp" : chooser.value;
-  await open(chooser.value);
+  if (api.brought === null) await open(chooser.value);
+  else await openBrought(api.brought);
   await past.refresh();
 });

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import parse_qs, urlsplit
 
 import typer
 from rich.console import Console
 
+from marklab.errors import BadInput
 from marklab.paths import RESULTS
 from marklab.studio.serve import serve
 
 
 def studio(
+    link: Annotated[str | None, typer.Argument(help="A link that a page of the studio gave, to open it here.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page. Default: a free one.")] = 0,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     out: Annotated[Path, typer.Option(help="Folder for the folders of results.", show_default=False)] = RESULTS,
@@ -25,4 +28,14 @@ def studio(
         console.print(f"The studio is at {address}")
         console.print("Ctrl-C ends it.")
 
-    serve(port, out, tell, opens=opens)
+    serve(port, out, tell, opens=opens, state=_state(link))
+
+
+def _state(link: str | None) -> str | None:
+    """The state in a link."""
+    if link is None:
+        return None
+    state = parse_qs(urlsplit(link).fragment).get("state")
+    if state is None:
+        raise BadInput(f"`{link[:60]}` is no link of the studio", "copy it with the page's button *Link*, and quote it")
+    return state[0]

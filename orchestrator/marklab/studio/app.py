@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 from marklab.errors import BadInput, MarklabError
 from marklab.language.source import Place
 from marklab.model import Model
+from marklab.paths import COMMAND
 from marklab.studio.form import checked, fields
 from marklab.studio.guard import Guard
 from marklab.studio.history import compared, folder_of, history
@@ -36,6 +37,7 @@ from marklab.studio.questions import (
     Checked,
     Compared,
     Looked,
+    Saved,
     Written,
 )
 from marklab.studio.runs import Runs
@@ -104,6 +106,7 @@ def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
             Route("/api/runs", _start, methods=["POST"]),
             Route("/api/runs/{number:int}", _run, methods=["GET", "DELETE"]),
             Route("/api/runs/{number:int}/network", _network),
+            Route("/api/save", _asked(Saved, _save), methods=["POST"]),
             Route("/api/settings", _settings),
             Route("/api/settings", _asked(Checked, _check), methods=["POST"]),
             Route("/api/history", _history),
@@ -176,6 +179,24 @@ async def _start(request: Request) -> Response:
     await run_in_threadpool(checked, [asked.name], asked.params, asked.settings)
     arguments = [word for scheme in schemes for word in ("--scheme", scheme)]
     return JSONResponse({"number": await studio.runs.start([*arguments, *asked.words])})
+
+
+def _save(asked: Saved) -> dict[str, str]:
+    """Writes a program, and beside it the description of its scheme, into the present folder."""
+    path = Path(f"{asked.name_}.p4").absolute()
+    description = asked.program.path.with_suffix(".yaml")
+    texts = {path: asked.text}
+    if description.exists():
+        texts[path.with_suffix(".yaml")] = description.read_text(encoding="utf-8")
+    for each in texts:
+        if each.exists():
+            raise BadInput(f"{each} exists already", "another name")
+    try:
+        for each, text in texts.items():
+            each.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}", "start the studio in a folder of your own") from error
+    return {"path": str(path), "command": f"{COMMAND} --scheme {path.name}"}
 
 
 def _settings(_request: Request) -> Response:

@@ -47,6 +47,12 @@ class AtOffset(Written):
     offset: int = Field(ge=0)
 
 
+class Saved(Written):
+    """A program to be saved under a name."""
+
+    name_: str = Field(alias="as", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,60}$")
+
+
 class Settings(Model):
     """What a form says: settings by the names of their options, and parameters of the scheme, as text."""
 
