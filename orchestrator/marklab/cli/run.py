@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from marklab.execution.pictures import Pictures
 from marklab.execution.run import Ran, run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
+from marklab.playback.stored import stored_cell
 from marklab.report.chart import Form
 from marklab.report.files import REPORT, write_report
 from marklab.report.terminal import print_parallelism, print_run
@@ -49,6 +51,20 @@ _THREADS_REPORT = typer.Option(
     "--threads-report",
     metavar=" ",
     help="sim: also print what the speed-up on several threads cannot exceed.",
+    rich_help_panel=OUTPUT,
+)
+
+
+class TraceForm(StrEnum):
+    """Forms of a trace of the whole network."""
+
+    PERFETTO = "perfetto"
+
+
+_TRACE = typer.Option(
+    "--trace",
+    metavar="FORM",
+    help="sim: also write flows, windows, queues, marks and losses of the first cell for ui.perfetto.dev (perfetto).",
     rich_help_panel=OUTPUT,
 )
 _PICTURES = typer.Option(
@@ -90,6 +106,7 @@ def run(
         Form | None, _option(value="pdf|png", says="Also draw the charts of the report into files.", panel=OUTPUT)
     ] = None,
     pictures: Annotated[Path | None, _PICTURES] = None,
+    trace: Annotated[TraceForm | None, _TRACE] = None,
     jobs: Annotated[int | None, _JOBS] = None,
     threads: Annotated[int | None, _THREADS] = None,
     threads_report: Annotated[bool, _THREADS_REPORT] = False,
@@ -104,13 +121,25 @@ def run(
         _check_threads_report(described, jobs, threads)
     if pictures is not None:
         _check_pictures(described, threads)
+    if trace is not None and "mininet" in described:
+        raise BadInput("--trace is of simulated cells", "--fabric sim")
     with Pictures(pictures) if pictures is not None else nullcontext() as shown:
         workers = jobs or default_workers()
         ran = run_spec(make_spec(described), out, workers, threads, measures_threads=threads_report, pictures=shown)
     if not no_report:
         # After the folder is complete, so that an error in the report does not lose the result.
         write_report(open_collection(ran.folder), ran.folder / REPORT, figures)
+    if trace is not None:
+        _write_trace(ran.folder)
     _tell(ran, as_json=as_json)
+
+
+def _write_trace(folder: Path) -> None:
+    # Protocol buffers take a moment to load, which other runs need not wait for.
+    from marklab.playback.perfetto import lives_of, write_trace  # noqa: PLC0415
+
+    cell = stored_cell(folder)
+    write_trace(cell, lives_of(cell, folder), folder / "trace.pftrace")
 
 
 def _check_threads_report(described: Mapping[str, Any], jobs: int | None, threads: int | None) -> None:
