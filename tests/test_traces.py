@@ -16,8 +16,17 @@ from marklab.errors import BadInput
 from marklab.paths import PROGRAMS
 from marklab.prepare.experiment import prepare
 from marklab.results.observation import Columns
-from marklab.results.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table
+from marklab.results.traces import (
+    FLOW_COLUMNS,
+    PACKET_COLUMNS,
+    PROBE_COLUMNS,
+    QUEUE_COLUMNS,
+    flow_table,
+    packet_table,
+    queue_table,
+)
 from marklab.spec.description import make_spec
+from marklab.spec.packets import TracePackets
 from marklab.statistics.fairness import convergence_ns, max_min_shares
 from marklab.statistics.randomness import Floats
 from runs import run
@@ -142,4 +151,100 @@ def test_too_many_flows_are_refused(cli: Cli, tmp_path: Path) -> None:
 def test_the_columns_are_documented() -> None:
     section = (DOCS / "results.md").read_text().partition("\n## Traces\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
-    assert rows == [*QUEUE_COLUMNS.items(), *FLOW_COLUMNS.items(), *PROBE_COLUMNS.items()]
+    assert rows == [
+        *QUEUE_COLUMNS.items(),
+        *FLOW_COLUMNS.items(),
+        *PACKET_COLUMNS.items(),
+        *PROBE_COLUMNS.items(),
+    ]
+
+
+# Marks, and losses at full queues; the flows on a connection differ.
+_CROWDED = {
+    "schemes": ["dctcp-red:tail"], "baseline": "none", "flows": 200, "seeds": 1, "load": 0.8, "queue": 200,
+    "connections": "persistent",
+}  # fmt: skip
+
+
+def packets_of(which: str) -> pl.DataFrame:
+    _, (seen,), _ = run(**_CROWDED, trace_packets=which)
+    assert seen.packet_trace is not None
+    return packet_table(seen.packet_trace)
+
+
+def test_packets_at_switches_are_those_that_the_run_counts() -> None:
+    _, (seen,), _ = run(**_CROWDED, trace_packets="all")
+    assert seen.packet_trace is not None
+    table = packet_table(seen.packet_trace)
+    assert tuple(table.columns) == tuple(PACKET_COLUMNS)
+    assert table["time_ns"].is_sorted()
+    sent = table.filter(pl.col("lost").is_null())
+    lost = table.filter(pl.col("lost").is_not_null())
+    for port in seen.report["ports"]:
+        here = (pl.col("node") == port["node"]) & (pl.col("port") == port["port"])
+        assert (sent.filter(here).height, lost.filter(here).height) == (port["enqueued"], port["dropped"])
+        assert sent.filter(here)["marked"].sum() == port["marked"]
+    assert lost.height == sum(drop["packets"] for drop in seen.report["drops"]) > 0
+    assert lost["lost"].unique().to_list() == ["queue full"]
+    assert lost.select("queue", "enq_qdepth", "deq_qdepth", "sojourn_ns").null_count().row(0) == (lost.height,) * 4
+    assert sent["sojourn_ns"].null_count() == 0
+    # Each flow's data, with what was sent again, and its marks.
+    data = table.filter(pl.col("by_client")).group_by("flow").agg(pl.col("marked").sum()).sort("flow")
+    assert data["flow"].to_list() == list(range(200))
+    assert data["marked"].sum() == table["marked"].sum()
+
+
+@pytest.mark.parametrize(
+    ("which", "kept"),
+    [
+        ("marks", pl.col("marked")),
+        ("losses", pl.col("lost").is_not_null()),
+        ("marks,losses", pl.col("marked") | pl.col("lost").is_not_null()),
+        ("flow=7", pl.col("flow") == 7),
+        ("marks,port=s0:7", pl.col("marked") & (pl.col("port") == 7)),
+    ],
+)
+def test_a_record_has_the_packets_that_it_says(which: str, kept: pl.Expr) -> None:
+    table = packets_of(which)
+    assert table.height > 0
+    assert table.equals(packets_of("all").filter(kept))
+
+
+def test_the_last_packets_are_kept() -> None:
+    assert packets_of("last=1e3").equals(packets_of("all").tail(1000))
+
+
+def test_a_record_that_is_not_whole_is_told(cli: Cli, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    words = ["run", "--scheme", "dctcp-red", "--flows", "50", "--seeds", "1", "--name", "kept", "--out", str(tmp_path)]
+    with caplog.at_level("WARNING"):
+        assert cli(*words, "--trace-packets", "last=100").code == 0
+    assert re.search(r"has the last 100 packets, and not the [\d,]+ before", caplog.text)
+    path, _ = tmp_path.glob("kept-*/traces/*-packets.parquet")
+    assert pl.read_parquet(path).height == 100
+    assert "holds no traces" in cli("plot", str(path.parent.parent)).err
+
+
+@pytest.mark.parametrize("which", ["all", "marks", "marks,losses", "flow=7,port=s0:7", "losses,last=5"])
+def test_a_record_is_written_as_it_is_read(which: str) -> None:
+    assert str(TracePackets.parse(which)) == which
+
+
+@pytest.mark.parametrize(
+    ("which", "complaint"),
+    [
+        ("mark", "did you mean `marks`"),
+        ("flows=7", "did you mean `flow`"),
+        ("flow=x", "is not a whole number"),
+        ("flow=-1", "is not a whole number"),
+        ("last=0", "cannot be kept"),
+        ("last=1e9", "cannot be kept"),
+        ("", "needs to say of which"),
+        ("port=h0", "is a host"),
+        ("port=s9:0", "unknown node"),
+        ("flow=200", "there is no flow 200"),
+    ],
+)
+def test_a_record_of_what_is_not_there_is_refused(which: str, complaint: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        run(**_CROWDED, trace_packets=which)
+    assert complaint in f"{caught.value} {caught.value.remedy}"

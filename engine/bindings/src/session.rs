@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use marklab_netsim::{Birth, Config, End, Hop, Journey, RunError, Wanted};
+use marklab_netsim::{Birth, Config, End, Hop, Journey, RunError, TracePackets, Wanted};
 use marklab_pipeline::{Engine, Packet, Spotlight};
 use marklab_tm::Depth;
 use marklab_units::{Duration, Time};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::program::Program;
 use crate::simulate::{Flows, Inputs, failed};
-use crate::{refuse, trace, views};
+use crate::{packets, refuse, trace, views};
 
 /// A run in steps: the same events in the same order as in `simulate`.
 #[pyclass(frozen, module = "marklab._engine")]
@@ -92,6 +92,21 @@ impl Session {
     /// `wire_bytes`, `marked` and `lost` count from the start; `packets` and `bytes` wait at the switch port.
     fn view<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         views::line_columns(python, &self.inner().view())
+    }
+
+    /// Records the packets of a flow at switches from now on, the last `last` ones, for `packets`.
+    fn record(&self, flow: u32, last: usize) -> PyResult<()> {
+        let flows = self.inner().flows();
+        if flow as usize >= flows || last == 0 {
+            return Err(refuse(format!("there are {flows} flows, and a record needs room for a packet")));
+        }
+        self.inner().record(TracePackets { ports: Vec::new(), only: Vec::new(), flow: Some(flow), last });
+        Ok(())
+    }
+
+    /// The packets that were recorded so far, as `simulate` gives them; None if none are.
+    fn packets<'py>(&self, python: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.inner().packets().map(|trace| packets::columns(python, &trace)).transpose()
     }
 
     /// The sender of a flow as a dict, or None: `cwnd_bytes`, `ssthresh_bytes` (None before the first reduction),

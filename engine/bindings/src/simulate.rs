@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::entries::{self, Setting};
 use crate::program::Program;
-use crate::{CancelledError, observed, refuse, views};
+use crate::{CancelledError, observed, packets, refuse, views};
 
 /// Progress of a run, and the request to cancel it. Any thread may read and set it.
 #[pyclass(frozen, module = "marklab._engine")]
@@ -161,6 +161,7 @@ impl Flows<'_> {
 /// - `passages`: for each recorded port the columns of single packets, or None.
 /// - `flow_trace`: bytes that flows delivered, over time; only if requested.
 /// - `sender_trace`: windows and states of senders, over time; only if requested.
+/// - `packet_trace`: packets at switches, one by one, as in `packets`; only if requested.
 /// - `rtts`: round-trip times of TCP, and their number.
 /// - `queue_samples`: sampled queue lengths, and their number; only if requested.
 /// - `flow_samples`: the same for the number of flows that wait.
@@ -317,6 +318,9 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
     }
     if let Some(trace) = &outcome.sender_trace {
         result.set_item("sender_trace", sender_columns(python, trace)?)?;
+    }
+    if let Some(trace) = &outcome.packet_trace {
+        result.set_item("packet_trace", packets::columns(python, trace)?)?;
     }
     result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
     let rtts = PyDict::new(python);

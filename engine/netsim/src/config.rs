@@ -7,6 +7,7 @@ use marklab_units::{Duration, Framing, Rate};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::packet_trace::TracePackets;
 use crate::queue_samples::SampleQueues;
 use crate::queueing::Queueing;
 use crate::tcp::congestion::{CongestionControl, Dctcp, DctcpConfig, EcnStar, Reno};
@@ -51,6 +52,9 @@ pub struct Config {
     /// if it is 0.
     #[serde(default)]
     pub trace_senders_ns: Option<u64>,
+    /// Records packets at switches, one by one.
+    #[serde(default)]
+    pub trace_packets: Option<TracePackets>,
     /// Samples the queues of all ports.
     #[serde(default)]
     pub sample_queues: Option<SampleQueues>,
@@ -571,6 +575,9 @@ pub enum ConfigError {
     /// Queues with which a port cannot send.
     #[error(transparent)]
     Queues(#[from] InvalidPort),
+    /// A record of packets names a flow that does not exist.
+    #[error("there is no flow {0} whose packets could be recorded")]
+    TracedFlow(u32),
     /// A trace names a cell that the program does not have.
     #[error(transparent)]
     Cell(#[from] CellError),
@@ -605,6 +612,10 @@ impl Config {
         }
         self.check_flows(flows)?;
         self.check_probes()?;
+        let traced = self.trace_packets.as_ref().and_then(|traced| traced.flow);
+        if let Some(flow) = traced.filter(|&flow| flow as usize >= flows.len()) {
+            return Err(ConfigError::TracedFlow(flow));
+        }
         self.check_records()
     }
 
@@ -673,12 +684,16 @@ impl Config {
         ]
     }
 
-    fn check_rest(&self) -> [(bool, &'static str); 4] {
+    fn check_rest(&self) -> [(bool, &'static str); 5] {
         let mss_bytes = self.transport.mss_bytes;
         [
             (
                 self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
                 "the interval between samples of queues must be above 0",
+            ),
+            (
+                self.trace_packets.as_ref().is_none_or(|traced| traced.last > 0),
+                "a record of packets must have at least one",
             ),
             (self.nic.budget_bytes >= mss_bytes.into(), "a connection's NIC budget must be at least one segment"),
             (
@@ -817,7 +832,8 @@ impl Config {
 
     fn records(&self) -> impl Iterator<Item = (usize, usize)> {
         let traces = self.traces.iter().map(|trace| (trace.node, trace.port));
-        traces.chain(self.captures.iter().map(|capture| (capture.node, capture.port)))
+        let packets = self.trace_packets.iter().flat_map(|trace| trace.ports.iter().copied());
+        traces.chain(self.captures.iter().map(|capture| (capture.node, capture.port))).chain(packets)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! - `events`: time; `network`: nodes, lines between them, and the run on one or several threads;
 //! - [`tcp`], [`rdma`]: end points as state machines; [`wire`]: their headers as bytes;
-//! - [`ledger`], `ecn`, `flow_trace`, `sender_trace`, `queue_samples`: observations, in addition to those of
+//! - [`ledger`], `ecn`, `flow_trace`, `sender_trace`, `packet_trace`, `queue_samples`: observations, in addition to those of
 //!   [`marklab_observe`].
 
 mod config;
@@ -17,6 +17,7 @@ mod flow_trace;
 mod frame;
 mod ledger;
 mod network;
+mod packet_trace;
 mod queue_samples;
 mod queueing;
 pub mod rdma;
@@ -39,6 +40,7 @@ pub use network::{
     Outcome, Parallelism, PauseStats, Picture, PortReport, PriorityStats, Progress, Queued, RunError, SenderView,
     Session, Sighting, Span, SwitchReport, Wanted, Work,
 };
+pub use packet_trace::{Notable, PacketRow, PacketTrace, Stay, TracePackets};
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
 pub use sender_trace::{SenderRow, SenderTrace};

@@ -42,6 +42,7 @@ mod probes;
 mod queue_pairs;
 mod rdma_hosts;
 mod receiving;
+mod reused;
 mod sending;
 mod server;
 mod session;
@@ -66,6 +67,7 @@ use crate::ecn::EcnInterference;
 use crate::flow_trace::FlowTrace;
 use crate::frame::NetFrame;
 use crate::ledger::Ledger;
+use crate::packet_trace::PacketTrace;
 use crate::queue_samples::QueueSamples;
 use crate::sender_trace::SenderTrace;
 use crate::tcp::SenderStats;
@@ -190,6 +192,8 @@ pub struct Outcome {
     pub flow_trace: Option<FlowTrace>,
     /// Windows and states of senders over time, if requested.
     pub sender_trace: Option<SenderTrace>,
+    /// Packets at switches, if they were recorded.
+    pub packet_trace: Option<PacketTrace>,
     /// Requests of each probe, in order of time.
     pub probes: Vec<Vec<EchoRecord>>,
     /// Round-trip times from data to acknowledgement in ns, as the transport measures them, to one part in a hundred.

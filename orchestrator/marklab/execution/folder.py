@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from marklab.prepare.experiment import Experiment
 from marklab.results.folders import write_json
 from marklab.results.observation import Observation
 from marklab.results.summary import Summary
+
+_log = logging.getLogger(__name__)
 
 
 def write_run(folder: Path, experiment: Experiment, observations: Sequence[Observation], summary: Summary) -> None:
@@ -28,3 +31,10 @@ def write_run(folder: Path, experiment: Experiment, observations: Sequence[Obser
         for what, table in traces.recorded(experiment.spec, seen).items():
             traced.mkdir(exist_ok=True)
             parquet.write_table(traced / traces.file_name(seen.scheme, seen.seed, what), table)
+        if seen.packet_trace is not None and seen.packet_trace.dropped:
+            kept, dropped = len(seen.packet_trace.columns["time_ns"]), seen.packet_trace.dropped
+            _log.warning(
+                "the record of packets of %s, seed %d, has the last %s packets, and not the %s before: for more, take "
+                "--trace-packets last=%d or other conditions",
+                *(seen.scheme, seen.seed, f"{kept:,}", f"{dropped:,}", kept + dropped),
+            )

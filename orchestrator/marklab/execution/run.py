@@ -55,7 +55,7 @@ def run_spec(
     experiment = prepare(spec)
     fabric.check(experiment)
     experiment = fabric.settled(experiment)
-    folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
+    folder = out / experiment.folder_name
     with new_folder(folder) as staging:
         most = _at_a_time(fabric, experiment, workers)
         # The engine takes pictures of cells on one thread.

@@ -85,6 +85,7 @@ def _check_simulated_only(spec: Spec) -> None:
         "trace_flows": spec.trace_flows_ns is not None,
         "windows": spec.windows is not None,
         "sample_queues": spec.sample_queues_ns is not None,
+        "trace_packets": spec.trace_packets is not None,
     }
     for name in (name for name, given in refused.items() if given):
         raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
@@ -382,6 +383,7 @@ def _observation(
         traces=traces,
         passages={},
         flow_trace=None,
+        packet_trace=None,
         probes={},
         cpu_s=sum(seen.cpu_s for seen in figures.seen),
         real_time=_real_time(experiment, figures, proven),

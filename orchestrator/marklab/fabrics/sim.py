@@ -25,7 +25,7 @@ from marklab.prepare.control import host_ip, mac
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.prepare.ideal import full_frame_ns
 from marklab.prepare.receive_windows import receive_windows
-from marklab.results.observation import Columns, Observation
+from marklab.results.observation import Columns, Observation, PacketTrace
 from marklab.results.parallelism import THREADS, Parallelism, Work
 from marklab.spec.description import Spec
 from marklab.topology import Port
@@ -40,6 +40,8 @@ _PER_FLOW = (
 )
 # Of transports that measure delays.
 _BASE_DELAY = "base_delay_ns"
+# In the engine's records: of probes.
+_NO_FLOW = np.iinfo(np.uint32).max
 
 
 class Sim:
@@ -55,6 +57,7 @@ class Sim:
             raise BadInput(f"simulated hosts have no {control}", "--fabric mininet, or --transport reno")
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
+        _traced_packets(experiment)
         _probes(experiment)
         if experiment.spec.trace_flows_ns is not None:
             _check_traced_flows(experiment)
@@ -97,6 +100,7 @@ class Sim:
             },
             flow_trace=result.get("flow_trace"),
             sender_trace=result.get("sender_trace"),
+            packet_trace=_packets(result.get("packet_trace"), rows, names),
             probes=result["probes"],
             cpu_s=cpu_s,
             rtts=result["rtts"],
@@ -151,6 +155,42 @@ def _named(samples: Columns | None, names: Sequence[str]) -> Columns | None:
     return None if samples is None else {**samples, "node": np.array(names)[samples["node"]]}
 
 
+def _packets(recorded: Mapping[str, Any] | None, rows: NDArray[np.int64], names: Sequence[str]) -> PacketTrace | None:
+    """A record of packets; `rows` has the engine's number of each flow of the list."""
+    if recorded is None:
+        return None
+    columns = dict(recorded)
+    reasons, dropped = columns.pop("reasons"), columns.pop("dropped")
+    of_none = columns["flow"] == _NO_FLOW
+    number_of = np.zeros(int(rows.max(initial=0)) + 1, np.uint32)
+    number_of[rows] = np.arange(len(rows), dtype=np.uint32)
+    columns["flow"] = np.where(of_none, _NO_FLOW, number_of[np.where(of_none, 0, columns["flow"])])
+    return PacketTrace(columns, reasons, dropped, names)
+
+
+def _traced_packets(experiment: Experiment) -> dict[str, Any] | None:
+    """Which packets are recorded, as the engine takes it. Raises BadInput for a port or flow that is not there."""
+    traced = experiment.spec.trace_packets
+    if traced is None:
+        return None
+    ports = []
+    if traced.port is not None:
+        at = find_port(experiment.network, traced.port)
+        if experiment.network.graph.is_host(at.node):
+            raise BadInput(f"`{traced.port}` is a host, and packets are recorded at switches", "port=s0:0")
+        ports = [(at.node, at.port)]
+    fewest = min(len(flows) for flows in experiment.flow_lists.values())
+    if traced.flow is not None and any(flows.waiting.any() for flows in experiment.flow_lists.values()):
+        raise BadInput(
+            "flows of this run wait for others, and have their numbers when they have begun",
+            "leave out flow=, and take the flow from the record",
+        )
+    if traced.flow is not None and traced.flow >= fewest:
+        raise BadInput(f"there is no flow {traced.flow} whose packets could be recorded", f"a number below {fewest:,}")
+    only = [{"marks": "mark", "losses": "loss"}[what] for what in traced.only]
+    return {"ports": ports, "only": only, "flow": traced.flow, "last": traced.last}
+
+
 def _check_traced_flows(experiment: Experiment) -> None:
     most = _most_flows(experiment)
     if most > MAX_TRACED_FLOWS:
@@ -192,6 +232,8 @@ def configuration(
         config["trace_flows_ns"] = spec.trace_flows_ns
         if spec.windows and not spec.transport.is_paced and _most_flows(experiment) <= FEW_FLOWS:
             config["trace_senders_ns"] = spec.trace_flows_ns
+    if (packets := _traced_packets(experiment)) is not None:
+        config["trace_packets"] = packets
     if spec.sample_queues_ns is not None:
         config["sample_queues"] = {
             "interval_ns": spec.sample_queues_ns,

@@ -34,6 +34,7 @@ def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> I
     """Draw each trace of a result. Yields the files that were written."""
     steps_ns = intervals_ns(load_run(folder).spec)
     paths = sorted((folder / traces.FOLDER).glob("*.parquet"))
+    paths = [path for path in paths if traces.kind_of(path) != traces.PACKETS]
     if not paths:
         raise BadInput(f"{folder} holds no traces", "run it again with --trace-queue, --trace-flows or --probe")
     drawn = 0

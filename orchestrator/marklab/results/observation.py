@@ -89,6 +89,19 @@ class Report(TypedDict):
 
 
 @dataclass(frozen=True)
+class PacketTrace:
+    """Packets at switches, as the engine gives them, and the names of nodes; `flow` is that of the list of flows.
+
+    `reasons` are of losses, by number; `dropped` counts earlier packets that were given up for these.
+    """
+
+    columns: Columns
+    reasons: Sequence[str]
+    dropped: int
+    nodes: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Observation:
     """A finished cell."""
 
@@ -103,6 +116,8 @@ class Observation:
     # The single packets of recorded ports, if they were asked for.
     passages: Mapping[Port, Columns]
     flow_trace: Columns | None
+    # Packets at switches, if they were recorded.
+    packet_trace: PacketTrace | None
     # For each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
     probes: Columns
     cpu_s: float

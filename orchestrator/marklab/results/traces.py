@@ -13,10 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation
+from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation, PacketTrace
 from marklab.spec.description import Spec
 
 FOLDER = "traces"
+# In the engine's record of packets: the packet was not lost.
+_SENT = 255
 
 # Columns of `SCHEME-seedN-SWITCH-PORT.parquet`.
 QUEUE_COLUMNS: Mapping[str, str] = {
@@ -50,8 +52,25 @@ PROBE_COLUMNS: Mapping[str, str] = {
     "rtt_ns": "time until the reply; null without one",
 }
 
-# Names of the traces of flows and of probes, in the place of a port's name.
+# Columns of `SCHEME-seedN-packets.parquet`.
+PACKET_COLUMNS: Mapping[str, str] = {
+    "time_ns": "when the packet left the switch, or was lost",
+    "node": "the switch",
+    "port": "its port; null if the packet was lost before it had come to one",
+    "queue": "number of the port's queue; null if the packet was lost",
+    "flow": "as in flows.parquet; null for probes",
+    "by_client": "whether the host sent it that opened the connection: data, unless the flow was requested",
+    "bytes": "bytes of its frame",
+    "enq_qdepth": "packets that it found in the queue; null if it was lost",
+    "deq_qdepth": "packets that it left behind in the queue; null if it was lost",
+    "sojourn_ns": "time from its arrival at the queue to its departure; null if it was lost",
+    "marked": "whether the switch marked it",
+    "lost": "why it was lost; null if it was not",
+}
+
+# Names of the traces of flows, of packets and of probes, in the place of a port's name.
 FLOWS = "flows"
+PACKETS = "packets"
 PROBES = "probes"
 PORT = "port"
 
@@ -86,6 +105,26 @@ def flow_table(columns: Columns, dscp: NDArray[np.uint8], interval_ns: int) -> p
     return table.with_columns(pl.Series("dscp", dscp[columns["flow"]]), rate).select(list(FLOW_COLUMNS))
 
 
+def packet_table(trace: PacketTrace) -> pl.DataFrame:
+    """Rows of all packets, in order of time."""
+    named = {name: pl.Series(name, values) for name, values in trace.columns.items()}
+    of_node = pl.Series(trace.nodes, dtype=pl.String).cast(pl.Categorical)
+    of_loss = pl.Series(trace.reasons, dtype=pl.String).cast(pl.Categorical)
+    lost = pl.Series(trace.columns["lost"]).cast(pl.UInt32)
+    reason = lost.replace(_SENT, None)
+    table = pl.DataFrame(named).with_columns(node=of_node.gather(named["node"]), lost=of_loss.gather(reason))
+    sent = pl.col("lost").is_null()
+    return table.with_columns(
+        *(pl.when(sent).then(pl.col(name)).alias(name) for name in ("queue", "enq_qdepth", "deq_qdepth", "sojourn_ns")),
+        _unless_largest("port", 16),
+        _unless_largest("flow", 32),
+    ).select(list(PACKET_COLUMNS))
+
+
+def _unless_largest(name: str, bits: int) -> pl.Expr:
+    return pl.when(pl.col(name) != (1 << bits) - 1).then(pl.col(name)).alias(name)
+
+
 def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
     """Rows of all requests, probe by probe."""
     number = pl.Series("number", columns["probe"])
@@ -99,24 +138,26 @@ def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
 
 
 def recorded(spec: Spec, seen: Observation) -> dict[str, pl.DataFrame]:
-    """All traces of a cell, by subject: a port, `FLOWS` or `PROBES`."""
+    """All traces of a cell, by subject: a port, `FLOWS`, `PACKETS` or `PROBES`."""
     found = {port: queue_table(queues) for port, queues in seen.traces.items()}
     if seen.flow_trace is not None and spec.trace_flows_ns is not None:
         found[FLOWS] = flow_table(seen.flow_trace, seen.flows.dscp, spec.trace_flows_ns)
+    if seen.packet_trace is not None:
+        found[PACKETS] = packet_table(seen.packet_trace)
     if spec.probes:
         found[PROBES] = probe_table(seen.probes, [probe.label for probe in spec.probes])
     return found
 
 
 def file_name(scheme: str, seed: int, what: str) -> str:
-    """Name of the trace of a port, of `FLOWS` or of `PROBES`."""
+    """Name of the trace of a port, of `FLOWS`, of `PACKETS` or of `PROBES`."""
     return f"{scheme.replace('/', '_')}-seed{seed}-{what}.parquet"
 
 
 def kind_of(path: Path) -> str:
-    """`FLOWS`, `PROBES`, or `PORT`."""
+    """`FLOWS`, `PACKETS`, `PROBES`, or `PORT`."""
     name = path.stem.rpartition("-")[2]
-    return name if name in (FLOWS, PROBES) else PORT
+    return name if name in (FLOWS, PACKETS, PROBES) else PORT
 
 
 def read(path: Path) -> pl.DataFrame:

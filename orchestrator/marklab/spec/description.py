@@ -24,6 +24,7 @@ from marklab.devices.pias import Pias
 from marklab.devices.queueing import Queues
 from marklab.errors import BadInput, unknown
 from marklab.model import Model, OneOrMore, Rate, Size, Time, read_yaml, unread, validate, written
+from marklab.spec.packets import WRITTEN_PACKETS, TracePackets
 from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
 from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
@@ -63,6 +64,11 @@ _MAX_DILATION = 10**6
 Window = Annotated[
     TimeWindow,
     BeforeValidator(TimeWindow.parse, json_schema_input_type=written(WRITTEN_WINDOW)),
+    PlainSerializer(str),
+]
+Packets = Annotated[
+    TracePackets,
+    BeforeValidator(TracePackets.parse, json_schema_input_type=written(WRITTEN_PACKETS)),
     PlainSerializer(str),
 ]
 Scheme = Annotated[
@@ -162,6 +168,8 @@ class Spec(Model):
     probes: Annotated[tuple[Probe, ...], OneOrMore()] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
+    # Packets at switches that are recorded one by one.
+    trace_packets: Packets | None = None
     # Interval at which the queues of all ports are sampled, until the last flow begins or `until`.
     sample_queues_ns: Time | None = Field(default=None, alias="sample_queues", gt=0)
     # Time windows for mean rates and mean queue lengths, from the records of trace_flows and trace_queue.

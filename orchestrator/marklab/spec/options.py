@@ -65,6 +65,9 @@ RUN = (
         "services", "N", "Services, each with its own queue: 4, 4:weights=10/20/30/40 or 4:by=pair.", TRAFFIC
     ),
     SettingOption(
+        "queries", "N:at=TIMES", "Bursts of N short flows at once: 40:at=10ms/60ms or 40:load=0.05.", TRAFFIC
+    ),
+    SettingOption(
         "topology", "NAME", "incast, leaf-spine, fat-tree, with settings (incast:senders=16), or FILE.yaml.", NETWORK
     ),
     SettingOption("rate", "RATE", "Rate of the links. Default: 10G.", NETWORK),
@@ -98,6 +101,9 @@ RUN = (
     SettingOption("name", "NAME", "First part of the folder's name.", OUTPUT),
     SettingOption("trace_queue", " ", "Record the queues of the bottleneck.", OUTPUT, sets="10us"),
     SettingOption("trace_flows", " ", "Record the rate of each flow.", OUTPUT, sets="100us"),
+    SettingOption(
+        "trace_packets", "WHICH", "Record packets at switches: all, marks, losses, flow=7, port=s0:7, last=1e6.", OUTPUT
+    ),
     SettingOption("sample_queues", "TIME", "Sample all ports' queues at this interval, for distributions.", OUTPUT),
     SettingOption(
         "probe", "A:B,every=1ms", "Ping host B from host A (size=, dscp=, start=); repeatable.", OUTPUT,

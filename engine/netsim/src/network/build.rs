@@ -80,6 +80,14 @@ impl Network {
                 switch.records(spec.port).trace = Some(PortTrace::new(interval, &port, cells, spec.packets));
             }
         }
+        if let Some(traced) = &config.trace_packets {
+            let here = |node| traced.ports.is_empty() || traced.ports.iter().any(|&(at, _)| at == node);
+            for (number, node) in self.nodes.iter_mut().enumerate() {
+                if let Node::Switch(switch) = node {
+                    switch.recorded |= here(number);
+                }
+            }
+        }
         for spec in &config.captures {
             let capture = CaptureFile::create(&spec.path, StdDuration::ZERO)?;
             match &mut self.nodes[spec.node] {
@@ -145,6 +153,7 @@ fn shared(config: &Config, flows: Vec<Flow>) -> Result<(Shared, Vec<OfHost>), Co
         stamps: config.transport.measures_delay(),
         trace_flows: config.trace_flows_ns.is_some(),
         trace_senders: config.trace_senders_ns.map(Duration::from_nanos),
+        trace_packets: config.trace_packets.clone(),
         sample_interval: Duration::from_nanos(config.sample_queues.map_or(0, |plan| plan.interval_ns)),
         sample_until: Time::from_nanos(config.sample_queues.map_or(0, |plan| plan.until_ns)),
     };

@@ -17,6 +17,7 @@ use crate::events::EventQueue;
 use crate::flow_trace::FlowTrace;
 use crate::frame::{FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
+use crate::packet_trace::{Notable, PacketRow, PacketTrace, Stay, TracePackets};
 use crate::sender_trace::SenderTrace;
 use crate::tcp::SenderStats;
 
@@ -44,6 +45,7 @@ pub(super) struct Shared {
     pub(super) stamps: bool,
     pub(super) trace_flows: bool,
     pub(super) trace_senders: Option<Duration>,
+    pub(super) trace_packets: Option<TracePackets>,
     pub(super) sample_interval: Duration,
     pub(super) sample_until: Time,
 }
@@ -113,6 +115,7 @@ pub(super) struct Tally {
     pub(super) reused: Vec<(u32, Time, u32)>,
     pub(super) flow_trace: Option<Box<FlowTrace>>,
     pub(super) sender_trace: Option<Box<SenderTrace>>,
+    pub(super) packet_trace: Option<Box<PacketTrace>>,
     /// Packets per code point, where hosts tag packets.
     pub(super) priorities: Vec<PriorityStats>,
     /// Flows whose last byte has arrived, and the time of the last one.
@@ -135,6 +138,7 @@ impl Tally {
             reused: Vec::new(),
             flow_trace: trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, flows))),
             sender_trace: shared.trace_senders.map(|interval| Box::new(SenderTrace::new(interval, flows))),
+            packet_trace: shared.trace_packets.as_ref().map(|traced| Box::new(PacketTrace::new(traced.last))),
             priorities: vec![
                 PriorityStats::default();
                 shared.pias.as_ref().map_or(0, |thresholds| thresholds.len() + 1)
@@ -158,6 +162,9 @@ impl Tally {
             trace.merge(*other);
         }
         if let (Some(trace), Some(other)) = (&mut self.sender_trace, other.sender_trace) {
+            trace.merge(*other);
+        }
+        if let (Some(trace), Some(other)) = (&mut self.packet_trace, other.packet_trace) {
             trace.merge(*other);
         }
         for (stats, other) in self.priorities.iter_mut().zip(other.priorities) {
@@ -218,6 +225,37 @@ impl Env {
     pub(super) fn lose(&mut self, node: u32, port: Option<usize>, reason: Reason, frame: Box<NetFrame>) {
         self.tally.ledger.add(node as usize, port, reason);
         self.frames.give(frame);
+    }
+
+    /// Records a packet whose stay at a port of a switch has ended, if it is one of those that are recorded.
+    #[cold]
+    pub(super) fn trace_packet(&mut self, node: u32, port: Option<usize>, queue: usize, frame: &NetFrame, stay: Stay) {
+        let (Some(traced), Some(trace)) = (&self.shared.trace_packets, &mut self.tally.packet_trace) else { return };
+        let here = || port.is_some_and(|port| traced.ports.contains(&(node as usize, port)));
+        let happened = |&what: &Notable| match what {
+            Notable::Mark => matches!(stay, Stay::Sent { marked: true, .. }),
+            Notable::Loss => matches!(stay, Stay::Lost(_)),
+        };
+        // Of connections that serve several flows, the flow is known after the run; it has the same hosts.
+        let of_flow = |flow| {
+            let hosts = |flow| [self.shared.flow(flow).src, self.shared.flow(flow).dst];
+            self.shared.opener(frame.connection).is_some_and(|opener| hosts(opener) == hosts(flow))
+        };
+        if (traced.ports.is_empty() || here())
+            && (traced.only.is_empty() || traced.only.iter().any(happened))
+            && traced.flow.is_none_or(of_flow)
+        {
+            trace.add(PacketRow {
+                time: self.now,
+                node,
+                port: port.map(|port| port as u16),
+                queue: queue as u8,
+                five_tuple: frame.five_tuple(),
+                flow: None,
+                bytes: frame.packet.len() as u32,
+                stay,
+            });
+        }
     }
 
     #[cold]

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was observed in a run, put together from all nodes in an order that does not depend on how they were served.
 
-use std::collections::BTreeMap;
-
 use marklab_observe::{Passage, PortTrace};
 use marklab_units::{Duration, Time};
 
 use super::env::{Shared, Tally};
 use super::pause::PausedLine;
+use super::reused::Reused;
 use super::shard::Node;
 use super::{FlowRecord, LineReport, Outcome, PriorityStats, RunError};
 use crate::config::Flow;
@@ -36,7 +35,9 @@ impl Ended {
         let transmissions = self.transmissions();
         let starts = self.starts(shared);
         let flows = self.flows(shared.flows.len());
-        let traces = self.traces(shared);
+        let reused = Reused::of(&self.tally);
+        let traces = self.traces(shared, &reused);
+        self.end_packet_trace(shared, &reused);
         let probes = self.probes(shared);
         let queue_samples = self.sampled.then(|| self.samples());
         let switches = self.nodes.into_iter().filter_map(|node| match node {
@@ -54,6 +55,7 @@ impl Ended {
             traces,
             flow_trace: tally.flow_trace.map(|trace| *trace),
             sender_trace: tally.sender_trace.map(|trace| *trace),
+            packet_trace: tally.packet_trace.map(|trace| *trace),
             probes,
             rtts: tally.rtts,
             queue_samples,
@@ -153,21 +155,15 @@ impl Ended {
         records
     }
 
+    fn end_packet_trace(&mut self, shared: &Shared, reused: &Reused) {
+        if let (Some(trace), Some(traced)) = (&mut self.tally.packet_trace, &shared.trace_packets) {
+            trace.finish(traced.flow, |connection, time| reused.flow(shared, connection, time));
+        }
+    }
+
     /// The traces, with the flows of the packets in them.
-    fn traces(&mut self, shared: &Shared) -> Vec<PortTrace> {
-        let mut reused: BTreeMap<u32, Vec<(Time, u32)>> = BTreeMap::new();
-        for &(connection, time, flow) in &self.tally.reused {
-            reused.entry(connection).or_default().push((time, flow));
-        }
-        for flows in reused.values_mut() {
-            flows.sort_unstable();
-        }
-        let flow_of = |passage: &Passage| {
-            let connection = passage.five_tuple / 2;
-            let later = reused.get(&connection).map_or(&[][..], |flows| flows);
-            let begun = later.partition_point(|&(time, _)| time <= passage.departed);
-            begun.checked_sub(1).map_or_else(|| shared.opener(connection), |last| Some(later[last].1))
-        };
+    fn traces(&mut self, shared: &Shared, reused: &Reused) -> Vec<PortTrace> {
+        let flow_of = |passage: &Passage| reused.flow(shared, passage.five_tuple / 2, passage.departed);
         let mut taken = Vec::with_capacity(self.traces.len());
         for &(node, port) in &self.traces {
             let records = self.nodes[node].switch().ports[port].records.as_mut();

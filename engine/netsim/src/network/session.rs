@@ -15,11 +15,13 @@ use marklab_units::{Duration, Time};
 use super::env::Env;
 use super::event::Event;
 use super::journey::{Birth, Follower, Journey, Sighting, Wanted, Watched, address};
+use super::reused::Reused;
 use super::shard::{Node, Shard};
 use super::view::{LineView, lines_now};
 use super::{Network, RunError};
 use crate::events::EventQueue;
 use crate::ledger::Ledger;
+use crate::packet_trace::{PacketTrace, TracePackets};
 use crate::tcp::{CaState, SenderStats};
 
 /// The end of an instant: events at it are earlier.
@@ -85,6 +87,11 @@ impl Session {
     /// Flows finished.
     pub fn finished(&self) -> usize {
         self.shard.env.tally.finished
+    }
+
+    /// Flows of the run.
+    pub fn flows(&self) -> usize {
+        self.shard.env.shared.flows.len()
     }
 
     /// Whether the run has ended.
@@ -169,6 +176,34 @@ impl Session {
             state: sender.state(),
             stats: sender.stats,
         })
+    }
+
+    /// Records packets from now on, in place of those that were recorded so far.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such flow.
+    pub fn record(&mut self, traced: TracePackets) {
+        let flows = self.shard.env.shared.flows.len();
+        assert!(traced.flow.is_none_or(|flow| (flow as usize) < flows), "a flow of the list");
+        self.shard.env.tally.packet_trace = Some(Box::new(PacketTrace::new(traced.last)));
+        for node in &mut self.shard.nodes {
+            if let Node::Switch(switch) = node {
+                switch.recorded = true;
+            }
+        }
+        let shared = Arc::get_mut(&mut self.shard.env.shared).expect("a session has only one shard");
+        shared.trace_packets = Some(traced);
+    }
+
+    /// The packets that were recorded so far, if the description asks for it.
+    pub fn packets(&self) -> Option<PacketTrace> {
+        let (trace, shared) = (self.shard.env.tally.packet_trace.as_deref()?, &self.shard.env.shared);
+        let mut trace = trace.clone();
+        let reused = Reused::of(&self.shard.env.tally);
+        let only = shared.trace_packets.as_ref().and_then(|traced| traced.flow);
+        trace.finish(only, |connection, time| reused.flow(shared, connection, time));
+        Some(trace)
     }
 
     /// All losses so far.

@@ -12,6 +12,7 @@ use super::pause::PausedPort;
 use super::{NetSwitch, PortReport, RunError, SwitchReport};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
+use crate::packet_trace::Stay;
 use crate::queue_samples::count;
 
 /// A switch with its ports.
@@ -197,6 +198,9 @@ impl SwitchNode {
         if frame.notes.is_held() {
             self.let_go(env, &mut frame);
         }
+        if self.recorded {
+            env.trace_packet(self.node, port, 0, &frame, Stay::Lost(reason));
+        }
         env.lose(self.node, port, reason, frame);
     }
 
@@ -291,6 +295,9 @@ impl SwitchNode {
                 self.trace_departure(now, port, queue, &Departure { sojourn, sent_bytes, marked, ends_turn });
                 if let Ok(frame) = &outcome {
                     self.trace_passage(now, port, frame, signals.enq_timestamp, marked);
+                    let [enq_qdepth, deq_qdepth] = [signals.enq_qdepth as u32, signals.deq_qdepth as u32];
+                    let stay = Stay::Sent { sojourn, enq_qdepth, deq_qdepth, marked };
+                    env.trace_packet(self.node, Some(port), queue, frame, stay);
                     self.capture(env, port, frame);
                 }
             }

@@ -24,12 +24,14 @@ pub(crate) fn described(outcome: &Outcome) -> String {
     });
     let switches: Vec<_> = switches.collect();
     let Outcome { flows, starts, ledger, ecn, lines, traces, flow_trace, sender_trace, probes, rtts, .. } = outcome;
-    let Outcome { queue_samples, priorities, link_transmissions, events, arrivals_end, end, .. } = outcome;
+    let Outcome { packet_trace, queue_samples, priorities, link_transmissions, events, arrivals_end, end, .. } =
+        outcome;
     let rows = sender_trace.as_ref().map(|trace| trace.rows());
+    let packets = packet_trace.as_ref().map(|trace| (trace.rows().collect::<Vec<_>>(), trace.dropped()));
     let rtts: Vec<_> = rtts.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
     format!(
         "{flows:?}\n{starts:?}\n{ledger:?} {ecn:?}\n{lines:?}\n{traces:?}\n{flow_trace:?}\n{rows:?}\n{probes:?}\n{rtts:?}\n\
-         {queue_samples:?} {priorities:?}\n{link_transmissions} {events} {arrivals_end} {end}\n{switches:?}"
+         {packets:?} {queue_samples:?} {priorities:?}\n{link_transmissions} {events} {arrivals_end} {end}\n{switches:?}"
     )
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use marklab_netsim::{
     Birth, Config, Connections, Control, End, Flow, Journey, Link, Network, Node, Outcome, Progress, QueueLimit,
-    Session, Wanted,
+    Session, TracePackets, Wanted,
 };
 use marklab_pipeline::{EventKind, Spotlight};
 use marklab_units::{Duration, Time};
@@ -40,13 +40,17 @@ fn flows() -> Vec<Flow> {
 }
 
 fn network(program: &Program, queue: u64) -> Network {
+    network_of(&config(queue), program)
+}
+
+fn network_of(config: &Config, program: &Program) -> Network {
     let port = |switch, host| match (switch, host) {
         (0, RECEIVER) => UPLINK,
         (0, host) => host,
         (_, RECEIVER) => 0,
         _ => 1,
     };
-    build_fabric(&config(queue), program, |state| set_params(state, &[("k_pkts", 20)]), port, flows())
+    build_fabric(config, program, |state| set_params(state, &[("k_pkts", 20)]), port, flows())
 }
 
 fn session(queue: u64) -> Session {
@@ -175,4 +179,23 @@ fn a_packet_from_before_is_found_without_its_birth() {
     late.run(shortly, u64::MAX / 2).unwrap();
     let found = late.find(FIRST, UPLINK, shortly, Wanted::Mark).unwrap().unwrap();
     assert_eq!((found.time, found.birth), (whole.time, None));
+}
+
+/// A session that begins to record in the middle of a run has the packets that the run records from then on.
+#[test]
+fn packets_are_recorded_from_any_time() {
+    let traced = TracePackets { ports: vec![], only: vec![], flow: Some(9), last: 1 << 20 };
+    let mut recorded = config(40);
+    recorded.trace_packets = Some(traced.clone());
+    let whole = network_of(&recorded, &Program::of("dctcp-red")).run(&Progress::default()).unwrap();
+    let whole = whole.packet_trace.expect("it was asked for");
+    let mut session = session(40);
+    let begin = Time::from_nanos(300 * US);
+    session.run(begin, u64::MAX).unwrap();
+    session.record(traced);
+    session.run(Time::from_nanos(u64::MAX - 1), u64::MAX).unwrap();
+    let later = session.packets().expect("it was asked for");
+    let expected: Vec<_> = whole.rows().filter(|row| row.time > begin).collect();
+    assert!(expected.len() > 4 && expected.len() < whole.rows().len(), "{} {}", expected.len(), whole.rows().len());
+    assert_eq!(later.rows().collect::<Vec<_>>(), expected);
 }

@@ -178,6 +178,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         traces: vec![],
         trace_flows_ns: None,
         trace_senders_ns: None,
+        trace_packets: None,
         sample_queues: None,
         captures: vec![],
     }

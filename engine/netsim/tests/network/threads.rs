@@ -3,7 +3,7 @@
 
 use marklab_netsim::{
     Capture, Config, Connections, Control, Flow, Framing, Link, Node, PauseScope, Pfc, Predecessor, Probe, Progress,
-    QueueLimit, SampleQueues, Trace,
+    QueueLimit, SampleQueues, Trace, TracePackets,
 };
 use proptest::prelude::*;
 
@@ -31,6 +31,7 @@ struct Case {
     /// Source, destination behind the source, size, start and extra delay of flows.
     flows: Vec<(usize, usize, u64, u64, u64)>,
     followers: bool,
+    packets: TracePackets,
 }
 
 impl Case {
@@ -65,6 +66,7 @@ impl Case {
         config.trace_senders_ns = (self.control != Control::Dcqcn).then_some(0);
         config.sample_queues = Some(SampleQueues { interval_ns: 7 * US, until_ns: MS });
         config.traces = vec![Trace { node: count, port: 0, interval_ns: 1, registers: vec![], packets: true }];
+        config.trace_packets = Some(self.packets.clone());
         config.probes =
             vec![Probe { src: 0, dst: count - 1, dscp: 0, frame_bytes: 100, start_ns: 0, interval_ns: 50 * US }];
         config.stop_ns = 300 * MS;
@@ -136,8 +138,14 @@ fn case() -> impl Strategy<Value = Case> {
     let start = prop_oneof![Just(0u64), 0..200 * US];
     let extra = prop_oneof![Just(0u64), 0..30 * US];
     let flows = prop::collection::vec((0..9usize, 0..8usize, 1..60_000u64, start, extra), 1..25);
-    (shape, control, connections, 1..3u32, 8..60u64, any::<bool>(), flows, any::<bool>()).prop_map(
-        |(shape, control, connections, ack_every, limit, lossless, flows, followers)| {
+    let packets = (1..2_000usize, prop_oneof![Just(None), Just(Some(0))]).prop_map(|(last, flow)| TracePackets {
+        ports: vec![],
+        only: vec![],
+        flow,
+        last,
+    });
+    (shape, control, connections, 1..3u32, 8..60u64, any::<bool>(), flows, any::<bool>(), packets).prop_map(
+        |(shape, control, connections, ack_every, limit, lossless, flows, followers, packets)| {
             let rdma = control == Control::Dcqcn;
             let asked = matches!(connections, Connections::Asked { .. } | Connections::Queued { .. });
             Case {
@@ -150,6 +158,7 @@ fn case() -> impl Strategy<Value = Case> {
                 lossless,
                 flows,
                 followers: followers && !rdma,
+                packets,
             }
         },
     )

@@ -2,7 +2,10 @@
 //! Traces over time agree with the other results of a run.
 
 use marklab_netsim::tcp::CaState;
-use marklab_netsim::{Cell, Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
+use marklab_netsim::{
+    Cell, Connections, Control, Flow, Notable, Outcome, PacketRow, QueueLimit, QueueTrace, Round, Stay, TracePackets,
+    TraceRow,
+};
 
 use crate::queues::{FRAME, config, flows, run_all};
 use crate::support::*;
@@ -136,6 +139,93 @@ fn packets_are_recorded_one_by_one() {
     trace_queue(&mut config, 0);
     let outcome = run(&config, &Program::of("dctcp-red"), setup, vec![flow(0, 0, 2, MSS)]);
     assert!(outcome.traces[1].packets().is_none());
+}
+
+/// Two flows to one host, of which the second begins when the first has half of its packets sent; and one back.
+fn recorded(packets: TracePackets, queue: u64) -> Outcome {
+    let mut config = star(&[(GBPS, 10 * US); 3], QueueLimit::Packets(queue), Control::Dctcp);
+    trace_queue(&mut config, 2);
+    config.traces[0].packets = true;
+    config.trace_packets = Some(packets);
+    let flows = vec![flow(0, 0, 2, 500 * MSS), flow(0, 1, 2, 400 * MSS), flow(9 * MS, 2, 0, 20 * MSS)];
+    run(&config, &Program::of("dctcp-red"), |state: &mut _| set_params(state, &[("k_pkts", 20)]), flows)
+}
+
+fn all() -> TracePackets {
+    TracePackets { ports: vec![], only: vec![], flow: None, last: 1 << 20 }
+}
+
+fn rows(outcome: &Outcome) -> Vec<PacketRow> {
+    outcome.packet_trace.as_ref().expect("it was asked for").rows().copied().collect()
+}
+
+/// The record of all packets has those of each port, and each loss.
+#[test]
+fn packets_of_all_ports_are_recorded() {
+    let outcome = recorded(all(), 24);
+    let (rows, ports) = (rows(&outcome), &outcome.switches[0].ports);
+    assert!(outcome.ledger.total() > 5 && ports[2].marked > 10, "{}", outcome.ledger.total());
+    for (number, port) in ports.iter().enumerate() {
+        let own = || rows.iter().filter(|row| row.port == Some(number as u16));
+        let stay = |which: fn(&Stay) -> bool| own().filter(|row| which(&row.stay)).count() as u64;
+        assert_eq!(stay(|stay| matches!(stay, Stay::Sent { .. })), port.queue.enqueued);
+        assert_eq!(stay(|stay| matches!(stay, Stay::Sent { marked: true, .. })), port.marked);
+        assert_eq!(stay(|stay| matches!(stay, Stay::Lost(_))), port.queue.dropped);
+    }
+    // The same packets as in the record of one port, which knows other things of them.
+    let sent = rows.iter().filter(|row| row.port == Some(2) && matches!(row.stay, Stay::Sent { .. }));
+    let passages = outcome.traces[0].packets().expect("they were asked for");
+    assert_eq!(sent.clone().count(), passages.len());
+    for (row, passage) in sent.zip(passages) {
+        let Stay::Sent { sojourn, marked, .. } = row.stay else { unreachable!("only those were taken") };
+        assert_eq!(
+            (row.time, sojourn, row.five_tuple, row.flow, row.bytes, marked),
+            (
+                passage.departed,
+                passage.departed.since(passage.arrived),
+                passage.five_tuple,
+                passage.flow,
+                passage.bytes,
+                passage.marked
+            )
+        );
+    }
+}
+
+/// Each condition leaves what it says of all packets.
+#[test]
+fn some_packets_are_recorded() {
+    let outcome = recorded(all(), 24);
+    let whole = rows(&outcome);
+    let cases: [(TracePackets, fn(&PacketRow) -> bool); 4] = [
+        (TracePackets { only: vec![Notable::Mark], ..all() }, |row| {
+            matches!(row.stay, Stay::Sent { marked: true, .. })
+        }),
+        (TracePackets { only: vec![Notable::Loss], ..all() }, |row| matches!(row.stay, Stay::Lost(_))),
+        (TracePackets { ports: vec![(3, 2)], ..all() }, |row| row.port == Some(2)),
+        (TracePackets { flow: Some(1), ..all() }, |row| row.flow == Some(1)),
+    ];
+    for (packets, wanted) in cases {
+        let some = rows(&recorded(packets, 24));
+        assert_eq!(some, whole.iter().copied().filter(wanted).collect::<Vec<_>>());
+        assert!(!some.is_empty() && some.len() < whole.len());
+    }
+    let last = recorded(TracePackets { last: 100, ..all() }, 24);
+    assert_eq!(rows(&last), whole[whole.len() - 100..]);
+    assert_eq!(last.packet_trace.map(|trace| trace.dropped()), Some(whole.len() as u64 - 100));
+}
+
+/// Of a connection that serves several flows, each packet belongs to the flow that had begun last.
+#[test]
+fn packets_of_a_flow_on_a_connection_with_others() {
+    let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(100), Control::Dctcp);
+    config.connections = Connections::Persistent { per_pair: 1 };
+    config.trace_packets = Some(TracePackets { flow: Some(1), ..all() });
+    let flows = vec![flow(0, 0, 1, 10 * MSS), flow(MS, 0, 1, 7 * MSS), flow(2 * MS, 0, 1, 5 * MSS)];
+    let rows = rows(&run(&config, &Program::of("droptail"), |_| (), flows));
+    let data = rows.iter().filter(|row| row.five_tuple % 2 == 0 && u64::from(row.bytes) > MSS);
+    assert_eq!(data.count(), 7);
+    assert!(rows.iter().all(|row| row.flow == Some(1) && row.time.nanos() > MS));
 }
 
 /// The delivered bytes of an unfinished flow match its trace.
