@@ -5,24 +5,34 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pcapng import FileScanner
+from pcapng.blocks import EnhancedPacket, InterfaceDescription
 
 from marklab.errors import BadInput
 from marklab.execution.run import run_spec
+from marklab.fabrics import Cell
+from marklab.fabrics.traced import find_port
+from marklab.p4tools.stf.runner import Verdict, run_pair
 from marklab.paths import PROGRAMS
 from marklab.playback import checkpoints
+from marklab.playback.again import packet_test
+from marklab.playback.capture import write_capture
 from marklab.playback.explain import FromTheStart, decision, explain
 from marklab.playback.playback import Playback
 from marklab.playback.questions import Follow, Wanted
 from marklab.playback.stored import stored_cell
 from marklab.playback.timeline import MOST
+from marklab.promotion.beside import beside
 from marklab.spec.description import make_spec
 from marklab.topology import Port
 
@@ -149,6 +159,20 @@ def test_a_life_of_a_flow_has_its_window(playback: Playback) -> None:
     assert acknowledged[-1] >= int(flows.size_bytes[longest])
 
 
+def test_a_life_has_the_queues_that_the_flow_passed(playback: Playback) -> None:
+    flows = playback.cell.experiment.flow_lists[1]
+    graph = playback.cell.experiment.network.graph
+    longest = int(np.argmax(flows.size_bytes))
+    ports = playback.life(longest, int(flows.start_ns[longest]), playback.end_ns)["ports"]
+    last = graph.names[graph.lines_from[int(flows.dst[longest])][0].target.node]
+    assert ports[-1]["at"].startswith(f"{last}:")
+    assert all(port["packets"] >= flows.size_bytes[longest] // 1460 for port in ports)
+    for port in ports:
+        assert (len(port["marks_ns"]), len(port["losses_ns"])) == (port["marked"], port["lost"])
+        assert 0 < len(port["found"]["time_ns"]) == len(port["found"]["enq_qdepth"]) <= 2_000
+    assert sum(port["marked"] for port in ports) > 0
+
+
 def test_copies_end_with_what_made_them(folder: Path) -> None:
     played = Playback(stored_cell(folder), lambda _now_ns, _finished: None)
     pids = [each.pid for each in played.past._copies]
@@ -188,6 +212,8 @@ def test_a_server_answers_and_refuses(folder: Path) -> None:
         {"explain": {"at": "l9:0", "from_ns": 0, "what": "departure"}},
         {"explain": {"at": "h0", "from_ns": 0, "what": "departure"}},
         {"explain": {"at": "l0:0", "from_ns": 10**15, "what": "departure"}},
+        {"test": {"at": "l0:0", "from_ns": 0, "what": "departure", "node": "l0"}},
+        {"test": {"at": "l0:0", "from_ns": 0, "what": "departure", "node": "h0"}},
         {"life": {"flow": 3, "until_ns": 10**12}},
         {"life": {"flow": 200, "until_ns": 10**12}},
         {"weather": {}},
@@ -205,10 +231,11 @@ def test_a_server_answers_and_refuses(folder: Path) -> None:
     assert [node["tier"] for node in network["nodes"]] == [0] * 8 + [1] * 2 + [2] * 2
     assert len(network["lines"]) == 2 * (8 + 4)
     errors = [each.get("error") for each in said[ready + 1 :]]
-    assert [error is None for error in errors] == [True, False, False, False, True, False, False]
+    assert [error is None for error in errors] == [True, False, False, False, True, False, True, False, False]
     assert "is a host" in errors[2]
     assert "to the end of the run" in errors[3]
-    assert "no flow 200" in errors[5]
+    assert "did not pass h0" in errors[5]
+    assert "no flow 200" in errors[7]
 
 
 def test_a_changed_program_is_refused(tmp_path: Path) -> None:
@@ -258,3 +285,100 @@ def test_a_program_that_drops_decides() -> None:
     assert decision([branch, block, other, drop]) == {"what": "drop", "step": drop, "conditions": []}
     assert decision([block, branch, other, drop]) == {"what": "drop", "step": drop, "conditions": [branch]}
     assert decision([block, branch]) is None
+
+
+def test_a_packet_is_a_test_that_stands_alone(playback: Playback, tmp_path: Path) -> None:
+    told = playback.explain(marking_port(playback), 0, Wanted.MARK)
+    for hop in told.way["hops"]:
+        path = tmp_path / f"{hop['node']}.stf"
+        path.write_text(packet_test(playback.cell, told.way, hop["node"]))
+        assert run_pair(PROGRAMS / "tcn.p4", path).verdict is Verdict.PASSED
+    # A packet that waited for a shorter time is not marked.
+    marked = next(hop["node"] for hop in told.way["hops"] if hop["marked"])
+    path = tmp_path / f"{marked}.stf"
+    path.write_text(re.sub(r"sojourn_ns=\d+", "sojourn_ns=1000", path.read_text()))
+    changed = run_pair(PROGRAMS / "tcn.p4", path)
+    assert changed.verdict is Verdict.FAILED
+    assert "another packet came out" in changed.message
+
+
+def test_a_test_of_a_lost_packet_is_refused(folder: Path) -> None:
+    cell = stored_cell(folder, "droptail", 1)
+    with Losing(cell) as at:
+        told = explain(cell, FromTheStart(cell), at, 0, Wanted.LOSS)
+    with pytest.raises(BadInput, match="before its program could decide: queue full"):
+        packet_test(cell, told.way, told.way["hops"][-1]["node"])
+
+
+@pytest.mark.parametrize("scheme", ["ecn-sharp", "diffecn", "codel"])
+def test_registers_of_a_test_are_those_that_the_packet_met(scheme: str, tmp_path: Path) -> None:
+    folder = run_spec(make_spec({"schemes": [scheme], "flows": 150, "seeds": 1, "load": 0.8}), tmp_path, 2).folder
+    cell = stored_cell(folder, scheme)
+    at = find_port(cell.experiment.network, "s0:7")
+    told = explain(cell, FromTheStart(cell), at, 3_000_000, Wanted.MARK)
+    text = packet_test(cell, told.way, "s0")
+    assert "register_write" in text
+    path = tmp_path / "mark.stf"
+    path.write_text(text)
+    assert run_pair(cell.scheme.fitted.scheme.program, path).verdict is Verdict.PASSED
+
+
+def test_a_decision_that_other_packets_had_a_part_in_makes_no_test(tmp_path: Path) -> None:
+    settings = {"schemes": ["red"], "flows": 150, "seeds": 1, "load": 0.8}
+    cell = stored_cell(run_spec(make_spec(settings), tmp_path, 2).folder)
+    at = find_port(cell.experiment.network, "s0:7")
+    tests = 0
+    for ms in range(20):
+        told = explain(cell, FromTheStart(cell), at, ms * 1_000_000, Wanted.MARK)
+        with suppress(BadInput):
+            packet_test(cell, told.way, "s0")
+            tests += 1
+    assert tests < 20
+
+
+def first_mark_ns(cell: Cell, at: Port) -> int:
+    return explain(cell, FromTheStart(cell), at, 3_000_000, Wanted.MARK).time_ns
+
+
+def test_a_twin_decides_on_the_same_packets(tmp_path: Path) -> None:
+    """Of a hundred packets in a row, the twin of ECN# decides on all but a few as the run did."""
+    settings = {"schemes": ["ecn-sharp"], "flows": 150, "seeds": 1, "load": 0.8}
+    cell = stored_cell(run_spec(make_spec(settings), tmp_path, 2).folder)
+    at = find_port(cell.experiment.network, "s0:7")
+    past = FromTheStart(cell)
+    found, from_ns = [], first_mark_ns(cell, at) - 20_000
+    for _ in range(20):
+        told = explain(cell, past, at, from_ns, Wanted.DEPARTURE)
+        found.append((beside(cell, at, told.time_ns), told.way["hops"][0]["marked"]))
+        from_ns = told.time_ns + 1
+    assert {each.decision for each, _ in found} == {"passed", "marked"}
+    assert all((each.decision == "marked") == marked for each, marked in found)
+    assert sum(each.twin.decision == each.decision for each, _ in found) >= 19
+    marked = next(each for each, marked in found if marked)
+    assert marked.complete
+    assert "the twin ecn-sharp.p4: marked" in marked.lines()[0]
+    assert "ecn = ecn_t.CE" in marked.lines()[1]
+    with pytest.raises(BadInput, match="no packet left s0:7"):
+        beside(cell, at, told.time_ns + 1)
+
+
+@pytest.mark.filterwarnings("ignore:Field type should not be:DeprecationWarning:pcapng")
+def test_packets_are_written_with_the_reasons_of_their_marks(playback: Playback, tmp_path: Path) -> None:
+    at = marking_port(playback)
+    told = playback.explain(at, 0, Wanted.MARK)
+    path = tmp_path / "marks.pcapng"
+    write_capture(path, [told])
+    with path.open("rb") as file:
+        blocks = list(FileScanner(file))
+    names = [block.options["if_name"] for block in blocks if isinstance(block, InterfaceDescription)]
+    packets = [block for block in blocks if isinstance(block, EnhancedPacket)]
+    assert len(packets) == 2 * len(told.way["hops"])
+    times_ns = [round(block.timestamp * 1e9) for block in packets]
+    hops = told.way["hops"]
+    assert times_ns == sorted(time for hop in hops for time in (hop["arrived_ns"], hop["left"]["time_ns"]))
+    node = playback.cell.experiment.network.graph.names[at.node]
+    (marked,) = (block for block in packets if "mark:" in block.options["opt_comment"])
+    assert names[marked.interface_id] == f"{node}:{at.port}"
+    assert "since threshold.p4:" in marked.options["opt_comment"]
+    with pytest.raises(BadInput, match="cannot write"):
+        write_capture(tmp_path / "none" / "marks.pcapng", [told])

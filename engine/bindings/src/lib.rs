@@ -4,6 +4,7 @@
 //! A run crosses the boundary to Python twice: once with all its input, once with all its results. Descriptions and
 //! reports are JSON, columns are numpy arrays.
 
+mod comments;
 mod control;
 mod control_plane;
 mod diagnostics;
@@ -15,6 +16,7 @@ mod live;
 mod matches;
 mod objects;
 mod observed;
+mod packets;
 mod program;
 mod replay;
 mod session;
@@ -47,6 +49,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CompileError", python.get_type::<CompileError>())?;
     module.add("CancelledError", python.get_type::<CancelledError>())?;
     module.add_class::<program::Program>()?;
+    module.add_function(wrap_pyfunction!(comments::write_comments, module)?)?;
     module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
     module.add_function(wrap_pyfunction!(diagnostics::diagnostics, module)?)?;
     module.add_function(wrap_pyfunction!(language::names_of, module)?)?;

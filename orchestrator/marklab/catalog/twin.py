@@ -74,14 +74,24 @@ def known_twins() -> list[str]:
     return sorted(path.stem for path in TWINS.glob("*.p4"))
 
 
-def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
-    """The description of a scheme's twin for `arch`. Raises BadInput if there is none; `t2na` is Tofino 2."""
+def own_arch(scheme: str) -> Arch:
+    """The architecture that a scheme's twin is written for. Raises BadInput if there is no twin."""
+    chip = _described(scheme).chip
+    return next(arch for arch, its in CHIPS.items() if its == chip)
+
+
+def _described(scheme: str) -> TwinSpec:
     if scheme not in known_twins():
         error = unknown("twin: Tofino has no program of", scheme, known_twins())
         error.remedy = f"{error.remedy}; docs/tofino.md explains why, and how to write p4src/tna/{scheme}.p4"
         raise error
     described = TWINS / f"{scheme}.yaml"
-    spec = validate(TwinSpec, read_yaml(described), str(described))
+    return validate(TwinSpec, read_yaml(described), str(described))
+
+
+def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
+    """The description of a scheme's twin for `arch`. Raises BadInput if there is none; `t2na` is Tofino 2."""
+    spec = _described(scheme)
     chip = CHIPS[arch]
     if chip not in (spec.chip, *spec.also):
         other = next(name for name, its in CHIPS.items() if its == spec.chip)

@@ -178,6 +178,12 @@ class Session(Protocol):
     def view(self) -> dict[str, NDArray[np.uint64]]:
         """How the lines stand: `frames`, `wire_bytes`, `marked`, `lost` since the start; `packets`, `bytes` wait."""
 
+    def record(self, flow: int, last: int) -> None:
+        """Records the packets of a flow at switches from now on, the last ones, for `packets`."""
+
+    def packets(self) -> dict[str, Any] | None:
+        """What was recorded so far, as `simulate` gives it."""
+
     def sender(self, flow: int) -> dict[str, Any] | None:
         """The sender of a flow: windows in bytes, times in ns, counts."""
 
@@ -310,6 +316,10 @@ class _Module(Protocol):
         threads: int,
         measured: Sequence[int],
     ) -> dict[str, Any]: ...
+
+    def write_comments(
+        self, path: Path, interfaces: Sequence[str], packets: Sequence[tuple[int, int, bytes, int, str]]
+    ) -> None: ...
 
     def FlowServer(self, listen: str) -> FlowServer: ...  # noqa: N802
 
@@ -569,6 +579,19 @@ def simulate(inputs: Inputs, watch: Watch, threads: int = 1, measured: Sequence[
     with _explained():
         result = _module().simulate(*inputs.arguments, watch, threads, list(measured))
     return result | {"report": json.loads(result["report"])}
+
+
+def write_comments(
+    path: Path, interfaces: Sequence[str], packets: Sequence[tuple[int, int, bytes, int, str]]
+) -> None:
+    """Write packets as pcapng: time in ns, number of the interface, stored bytes, length on the line, and comment.
+
+    Raises BadInput if the file cannot be written.
+    """
+    try:
+        _module().write_comments(path, interfaces, packets)
+    except OSError as error:
+        raise BadInput(f"cannot write {error}", "another file") from error
 
 
 def new_session(inputs: Inputs) -> Session:

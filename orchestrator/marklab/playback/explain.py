@@ -59,7 +59,7 @@ class Explained:
     def to_plain(self) -> dict[str, Any]:
         """For programs: each step has its words, each switch its decision."""
         code = Lines()
-        hops = [_with_words(hop, code) for hop in self.way["hops"]]
+        hops = [{**hop, **in_words(hop["events"], code)} for hop in self.way["hops"]]
         return {"wanted": self.wanted, "at": self.at, "time_ns": self.time_ns, **self.way, "hops": hops}
 
 
@@ -113,9 +113,10 @@ class Lines:
         return text[line - 1].strip() if line <= len(text) else None
 
 
-def _with_words(hop: Mapping[str, Any], code: Lines) -> dict[str, Any]:
-    events = [{**event, "text": event_text(event), "code": code.of(event)} for event in hop["events"]]
-    return {**hop, "events": events, "decision": decision(events)}
+def in_words(events: Sequence[Mapping[str, Any]], code: Lines) -> dict[str, Any]:
+    """The `events` of a packet at a switch, each with its words and its line of P4, and the `decision`."""
+    told = [{**event, "text": event_text(event), "code": code.of(event)} for event in events]
+    return {"events": told, "decision": decision(told)}
 
 
 def decision(events: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -175,10 +176,15 @@ def _hop_lines(hop: Mapping[str, Any], code: Lines) -> Iterator[str]:
             f"  port {queue['port']}: found {found['packets']} packets ({found['bytes']:,} bytes){waited}"
             + (f", left {behind['packets']} packets behind" if left else "")
         )
-    if (decided := decision(hop["events"])) is not None:
-        yield f"  {decided['what']}: {_source(decided['step'], code)}"
+    yield from (f"  {line}" for line in reasons(hop["events"], code))
+
+
+def reasons(events: Sequence[Mapping[str, Any]], code: Lines) -> Iterator[str]:
+    """The line of P4 that marks or drops a packet, and the conditions that held before it; nothing without one."""
+    if (decided := decision(events)) is not None:
+        yield f"{decided['what']}: {_source(decided['step'], code)}"
         for condition in decided["conditions"]:
-            yield f"    since {_source(condition, code)}"
+            yield f"  since {_source(condition, code)}"
 
 
 def _source(event: Mapping[str, Any], code: Lines) -> str:

@@ -10,7 +10,8 @@ from marklab.fabrics import Cell
 from marklab.fabrics.sim import session
 from marklab.playback.checkpoints import Checkpoints
 from marklab.playback.explain import Explained, explain
-from marklab.playback.questions import Senders, Wanted
+from marklab.playback.lives import passed
+from marklab.playback.questions import Life, Wanted
 from marklab.playback.timeline import Timeline
 from marklab.topology import Port
 
@@ -41,10 +42,12 @@ class Playback:
         return explain(self.cell, self.past, at, from_ns, wanted)
 
     def life(self, flow: int, begin_ns: int, end_ns: int) -> dict[str, Any]:
-        """The sender of a flow at equal distances of its life: `time_ns`, and `sender` as `Session.sender` gives it."""
+        """A flow's life: `time_ns` at equal distances, its `sender` then, and the `ports` that its packets passed."""
         step = max(1, (end_ns - begin_ns) // _LOOKS)
         times = tuple(range(max(1, begin_ns), max(end_ns, 1) + step, step))
-        return {"time_ns": list(times), "sender": self.past.ask(Senders(flow, times))}
+        lived = self.past.ask(Life(flow, times))
+        ports = passed(self.cell.experiment.network.graph.names, lived["packets"])
+        return {"time_ns": list(times), "sender": lived["sender"], "ports": ports}
 
     def end(self) -> None:
         """End the copies."""

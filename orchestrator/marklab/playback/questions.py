@@ -72,9 +72,17 @@ class Follow:
         return None if found is None else json.loads(found)
 
 
+# Packets of a flow that are recorded at most: the last ones.
+MOST_PACKETS = 200_000
+
+
 @dataclass(frozen=True)
-class Senders:
-    """The sender of a flow at some times in order: a list, with None where it has not begun or was followed."""
+class Life:
+    """A flow from the first to the last of some times.
+
+    `sender` is a list with its sender at each time, None where it has not begun or was followed by another flow;
+    `packets` are its packets at switches, as `Session.packets` gives them.
+    """
 
     flow: int
     times_ns: tuple[int, ...]
@@ -86,8 +94,9 @@ class Senders:
 
     def answer(self, session: engine.Session) -> Any:
         """See Question."""
+        session.record(self.flow, MOST_PACKETS)
         seen = []
         for time_ns in self.times_ns:
             session.run(time_ns, _ALL)
             seen.append(session.sender(self.flow))
-        return seen
+        return {"sender": seen, "packets": session.packets()}

@@ -3,8 +3,8 @@
 
 A line of JSON comes out for each thing that it has to say: {"now_ns", "finished"} while the run goes on, then {"ready"}
 with the network and the time line. Then it answers a line of JSON on its standard input with a line, until that ends:
-{"explain": {"at", "from_ns", "what"}} and {"life": {"flow", "until_ns"}}. What it cannot do, it says as {"error",
-"remedy"}.
+{"explain": {"at", "from_ns", "what"}}, {"test": {"at", "from_ns", "what", "node"}} and {"life": {"flow", "until_ns"}}.
+What it cannot do, it says as {"error", "remedy"}.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from marklab.errors import BadInput, MarklabError
 from marklab.execution.pictures import network
 from marklab.fabrics import Cell
 from marklab.fabrics.traced import find_port
+from marklab.playback.again import packet_test
 from marklab.playback.playback import Playback
 from marklab.playback.questions import Wanted
 from marklab.playback.stored import stored_cell
@@ -69,13 +70,17 @@ def _answer(playback: Playback, question: Mapping[str, Any]) -> Any:
     if (asked := question.get("explain")) is not None:
         at = find_port(playback.cell.experiment.network, asked["at"])
         return playback.explain(at, int(asked["from_ns"]), Wanted(asked["what"])).to_plain()
+    if (asked := question.get("test")) is not None:
+        at = find_port(playback.cell.experiment.network, asked["at"])
+        found = playback.explain(at, int(asked["from_ns"]), Wanted(asked["what"]))
+        return packet_test(playback.cell, found.way, str(asked["node"]))
     if (asked := question.get("life")) is not None:
         flows = playback.cell.experiment.flow_lists[playback.cell.seed]
         flow = int(asked["flow"])
         if not 0 <= flow < len(flows):
             raise BadInput(f"there is no flow {flow}", f"a number below {len(flows)}")
         return playback.life(flow, int(flows.start_ns[flow]), min(int(asked["until_ns"]), playback.end_ns))
-    raise BadInput(f"unknown question {sorted(question)}", "explain or life")
+    raise BadInput(f"unknown question {sorted(question)}", "explain, test or life")
 
 
 def _refusal(error: MarklabError) -> dict[str, Any]:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from marklab.catalog.twin import TwinSpec, cells_per_packet
 from marklab.engine import binding as engine
+from marklab.errors import BadInput
 from marklab.metrics.cell import CAUSES_PER_PORT
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.promotion.sequence import DECISIONS, IN_PORT, OUT_PORT, Recording, decided, entries_to_port
@@ -32,9 +33,9 @@ class Signals:
     deq_qdepth: NDArray[np.int64]
     decision: NDArray[np.int64]
 
-    def first(self, count: int | None) -> Signals:
-        """Signals of the first `count` packets, or of all."""
-        return Signals(*(getattr(self, field.name)[:count] for field in fields(self)))
+    def part(self, begin: int, end: int | None) -> Signals:
+        """Signals of some packets."""
+        return Signals(*(getattr(self, field.name)[begin:end] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,63 @@ def agreement(
     return Agreement(len(seen.place), equal, marks, by_cause, first)
 
 
+@dataclass(frozen=True)
+class OfTwin:
+    """A twin's decision on one packet, its registers after it, and its trace.
+
+    A twin that assigns queues has no trace. Its packets take other queues than in the run, so `scheme` is what the
+    scheme decides when it gets the same packets.
+    """
+
+    decision: str
+    scheme: str | None
+    registers: Mapping[str, int]
+    events: Sequence[Mapping[str, Any]]
+
+
+def on_packet(
+    experiment: Experiment,
+    schemes: tuple[ReadyScheme, ReadyScheme],
+    spec: TwinSpec,
+    sequence: Recording,
+    seen: Signals,
+    at: int,
+) -> OfTwin:
+    """What the second of two twins decides on one packet, after all that left before it.
+
+    Raises BadInput if a twin that assigns queues drops the packet before its queue.
+    """
+    scheme, twin = schemes
+    if twin.fitted.deals_out_queues:
+        place = int(seen.place[at])
+        again, (run, own) = _passed(experiment, scheme, sequence, place), _passed(experiment, twin, sequence, place)
+        states = state(run, twin, int(own.queue[0]))
+        return OfTwin(DECISIONS[own.decision[0]], DECISIONS[again[1].decision[0]], states, [])
+    program = engine.compile_program(twin.fitted.scheme.program, twin.fitted.defines, interpret=True)
+    harness = _harness(experiment, replace(twin, program=program), alone=True)
+    cells = cells_per_packet(experiment.setup.frame_bytes, spec.chip)
+    _told(harness, sequence, seen.part(0, at), cells)
+    harness.trace(on=True)
+    decision = _told(harness, sequence, seen.part(at, at + 1), cells)[0]
+    events = json.loads(harness.take_trace())
+    return OfTwin(DECISIONS[decision], None, state(harness, twin, int(seen.queue[at])), events)
+
+
+def _passed(
+    experiment: Experiment, scheme: ReadyScheme, sequence: Recording, place: int
+) -> tuple[engine.Harness, Signals]:
+    """The switch after a sequence, and what one of the packets saw of its queues."""
+    run = _Run(experiment, scheme, sequence)
+    signals = run.signals()
+    found = np.flatnonzero(signals.place == place)
+    if not len(found):
+        raise BadInput(
+            f"{scheme.label} dropped the packet before its queue, or has it there still, when it got the packets again",
+            "another packet",
+        )
+    return run.harness, signals.part(int(found[0]), int(found[0]) + 1)
+
+
 def _twin_decides(
     experiment: Experiment,
     twin: ReadyScheme,
@@ -98,7 +156,7 @@ def _twin_decides(
     if not twin.fitted.deals_out_queues:
         harness = _harness(experiment, twin, alone=True)
         cells = cells_per_packet(experiment.setup.frame_bytes, spec.chip)
-        return harness, _told(harness, sequence, seen.first(stop_after), cells)
+        return harness, _told(harness, sequence, seen.part(0, stop_after), cells)
     run = _Run(experiment, twin, sequence)
     own = run.signals(stop_after)
     by_place = np.zeros(len(sequence), dtype=np.int64)

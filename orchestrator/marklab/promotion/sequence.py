@@ -58,20 +58,22 @@ def recorded(cell: Cell, at: Port, packets: int, watch: engine.Watch) -> Recordi
     found = seen.passages.get(at)
     if found is None:
         raise RunFailed("the run recorded no packets", "a run with `trace_queue`")
-    return _sequence(found, seen.flows.dscp, packets)
+    return sequence_of(found, seen.flows.dscp, packets)[0]
 
 
-def _sequence(passages: Columns, dscp_of_flow: NDArray[np.uint8], packets: int) -> Recording:
+def sequence_of(passages: Columns, dscp_of_flow: NDArray[np.uint8], packets: int) -> tuple[Recording, NDArray[np.intp]]:
+    """The first `packets` packets of a port in order of arrival, and their rows."""
     order = np.lexsort((passages["departed_ns"], passages["arrived_ns"]))[:packets]
     flow = passages["flow"][order]
     dscp = np.where(flow < len(dscp_of_flow), dscp_of_flow[np.minimum(flow, len(dscp_of_flow) - 1)], 0)
-    return Recording(
+    recording = Recording(
         arrived_ns=passages["arrived_ns"][order] // _US * _US,
         departed_ns=np.sort(passages["departed_ns"][order] // _US * _US),
         five_tuple=passages["five_tuple"][order],
         dscp=dscp.astype(np.uint8),
         length_bytes=passages["bytes"][order],
     )
+    return recording, order
 
 
 def frame(five_tuple: int, dscp: int, length_bytes: int, place: int) -> bytes:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +17,7 @@ from marklab.p4tools.stf import diff, trace
 from marklab.p4tools.stf.device import Device, Exchange
 from marklab.p4tools.stf.runner import Complaint, Outcome, Verdict, compiled, run_pair
 from marklab.p4tools.stf.statements import Packet
+from marklab.playback.explain import Lines, in_words
 
 _STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.UNSUPPORTED: "yellow"}
 
@@ -30,6 +32,9 @@ def stf(
         str | None, typer.Option(help="Send this packet (hexadecimal) instead, and show the resulting packets.")
     ] = None,
     port: Annotated[int, typer.Option(help="The port on which --packet arrives.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the results instead of text.")
+    ] = False,
 ) -> None:
     """Run packet tests in STF on the interpreter and on the JIT; exit with 1 if one fails.
 
@@ -40,6 +45,12 @@ def stf(
         _send(program, packet, port, console, show_trace)
         return
     pairs = list(_pairs(program, tests or []))
+    if as_json:
+        outcomes = [run_pair(*pair, trace=True) for pair in pairs]
+        typer.echo(json.dumps({"tests": [_plain(outcome) for outcome in outcomes]}))
+        if any(outcome.verdict is not Verdict.PASSED for outcome in outcomes):
+            raise typer.Exit(1)
+        return
     # A test that cannot run ends the command only if it is the only one.
     outcomes = [_run(*pair, console, show_trace, alone=len(pairs) == 1) for pair in pairs]
     if len(outcomes) > 1:
@@ -47,6 +58,29 @@ def stf(
         console.print(Text(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()), style="bold"))
     if any(outcome.verdict is not Verdict.PASSED for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    """An outcome for programs: what the interpreter did with each packet, in words."""
+    exchanges = outcome.report.exchanges if outcome.report else []
+    complaints = outcome.report.complaints if outcome.report else []
+    code = Lines()
+    return {
+        "test": str(outcome.test),
+        "verdict": outcome.verdict.value,
+        "message": outcome.message,
+        "complaints": [{"line": each.line, "text": each.text} for each in complaints],
+        "packets": [
+            {
+                "line": each.packet.line,
+                "port": each.packet.port,
+                "sent": [[port, data.hex()] for port, data in each.frames],
+                "losses": each.losses,
+                **in_words(each.events, code),
+            }
+            for each in exchanges
+        ],
+    }
 
 
 def _pairs(program: Path, tests: list[Path]) -> Iterator[tuple[Path, Path]]:
