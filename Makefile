@@ -15,7 +15,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 GOALS := setup pgo dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri tsan deny fuzz compare \
-	determinism reference conformance differential ns3 hosts bench notices page docs clean
+	determinism reference conformance differential ns3 hosts bench notices page vscode docs clean
 .PHONY: $(GOALS)
 
 # The lab's environment; `dev` adds the packages of the tests.
@@ -200,6 +200,14 @@ page: studio/node_modules
 
 studio/node_modules: studio/package-lock.json
 	cd studio && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+# The extension for VS Code, with Node: editors/vscode/marklab-p4-<version>.vsix.
+vscode: editors/vscode/node_modules
+	cd editors/vscode && npm run --silent check && npm run --silent package
+
+editors/vscode/node_modules: editors/vscode/package-lock.json
+	cd editors/vscode && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline
 	@touch $@
 
 # The pages of docs/ as a site: site/index.html.

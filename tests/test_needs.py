@@ -48,7 +48,7 @@ def _named(words: str, variables: set[str]) -> set[str]:
 
 def test_everything_that_may_be_missing_has_a_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for variable in ("P4C_CHECKOUT", "P4_TUTORIALS", "OPEN_P4STUDIO", "MARKLAB_CHROMIUM"):
+    for variable in ("P4C_CHECKOUT", "P4_TUTORIALS", "OPEN_P4STUDIO", "MARKLAB_CHROMIUM", "MARKLAB_CODE_SERVER"):
         monkeypatch.delenv(variable, raising=False)
     absent = [finding for finding in examine() if not finding.found]
     assert len(absent) > 15

@@ -344,6 +344,8 @@ def _pages() -> list[Resource]:
         _tool("script", "no tests of what a terminal shows"),
         _tool("nvim", "no test with Neovim"),
         _emacs(),
+        _node(),
+        _code_server(),
         _tool("cpp", "no second preprocessor for tests"),
     ]
 
@@ -354,6 +356,23 @@ def _emacs() -> Resource:
     found = there is not None and there != "nil"
     detail = f"{there} with eglot" if found else "without eglot" if there else "not there"
     return Resource("emacs", found, detail, (), "no test with Emacs", **_debian("emacs-nox", "elpa-eglot"))
+
+
+def _node() -> Resource:
+    path = shutil.which("npm")
+    get = "Node 20 or newer (https://nodejs.org), which has it"
+    return Resource("npm", path is not None, path or "not there", (), "no test with VS Code", get)
+
+
+def _code_server() -> Resource:
+    path = code_server()
+    get = "npm install --global code-server, or MARKLAB_CODE_SERVER=/path/to/it"
+    return Resource("code-server", path is not None, path or "not there", (), "no test with VS Code", get)
+
+
+def code_server() -> str | None:
+    """Where code-server is, which is VS Code in a browser; None if it is nowhere."""
+    return os.environ.get("MARKLAB_CODE_SERVER") or shutil.which("code-server")
 
 
 def _wheel() -> Resource:
