@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Download, Page, TimeoutError, sync_playwright  # noqa: A004
+from playwright.sync_api import Browser, ConsoleMessage, Download, Page, TimeoutError, sync_playwright  # noqa: A004
 
 from marklab.doctor.examination import chromium
 from marklab.paths import REPOSITORY
@@ -106,3 +106,16 @@ def serving(folder: Path, *arguments: str) -> Iterator[str]:
             yield said[0]
         finally:
             server.terminate()
+
+
+def complaints_of(page: Page) -> list[str]:
+    """Errors of a page of the studio from now on. What the server refuses is none: the page says it."""
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and "status of 400" not in message.text:
+            complaints.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return complaints

@@ -36,6 +36,7 @@ from marklab.papers.papers import Paper
 from marklab.paths import REPOSITORY
 from marklab.promotion import policy as promotion_policy
 from marklab.spec.description import make_spec
+from marklab.studio.lesson import Lesson
 from marklab.sweeps.description import GRID, Sweep, checked
 from marklab.topology import parse_topology
 from pages import PAGES, blocks
@@ -77,6 +78,7 @@ READERS: Mapping[str, Callable[[Any], object]] = {
     "experiment": lambda plain: validate(PaperExperiment, plain, ""),
     "papers": lambda plain: [validate(Paper, each, name) for name, each in plain.items()],
     "switch": lambda plain: validate(SwitchDescription, plain, ""),
+    "lesson": lambda plain: validate(Lesson, plain, ""),
     "scenario": lambda plain: validate(Scenario, plain, ""),
     "script": lambda plain: validate(Script, plain, ""),
     "script-differences": lambda plain: validate(Differences, plain, ""),
@@ -313,6 +315,13 @@ WRONG: Mapping[str, list[dict[str, Any]]] = {
         {"title": "x", "segments": 4, "events": [{"drop": "data", "packet": "one"}]},
     ],
     "script-differences": [{"differences": [{"name": "x"}]}, {"difference": []}],
+    "lesson": [
+        {},
+        {"title": "T", "text": "t", "steps": []},
+        {"title": "T", "text": "t", "steps": [{"text": "s", "runs": []}]},
+        {"title": "T", "text": "t", "steps": [{"text": "s", "run": {"id": "A!", "label": "a", "scheme": "tcn"}}]},
+        {"title": "T", "text": "t", "settings": {"load": 0.5}, "steps": [{"text": "s"}]},
+    ],
     "scenario": [
         {},
         {"title": "T", "ns3": [], "spec": {"schemes": "tcn"}},
@@ -373,6 +382,7 @@ RIGHT: Mapping[str, list[dict[str, Any]]] = {
         {"windows": ["10ms..20ms", "20ms..30ms"], "trace_flows": "1ms"},
         {"until": "1s", "flows": 0, "added_flows": [{"from": "h0", "to": "h7", "size": "endless", "start": 0}]},
         {"queries": {"senders": 5, "at": ["10ms", "20ms"]}},
+        {"queries": "5:at=10ms/20ms,largest=20KB"},
         {"mininet": {"dilation": 200, "switch": "bmv2"}},
         {"arch": "v1model"},
         {"arch": None, "name": None, "until": None},

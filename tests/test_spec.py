@@ -97,6 +97,8 @@ def test_a_flow_list_that_changed_is_noticed(tmp_path: Path) -> None:
         ({"queue": {"packets": 3, "bytes": 4}}, "either in packets or in bytes"),
         ({"queries": {"senders": 3}}, "either `at` or `load` is needed"),
         ({"queries": {"senders": 3, "load": 0.1, "smallest": "1MB"}}, "smallest query is larger"),
+        ({"queries": "many:at=1ms"}, "queries.senders: `many` is not a whole number"),
+        ({"queries": "3:1ms"}, "`1ms` is not a setting"),
         ({"rtt": "fast"}, "rtt"),
         ({"connections": {"mode": "new", "busy": "wait"}}, "only persistent connections are `busy`"),
         ({"connections": {"busy": "wait", "per_pair": 0}, "rtt": "80us"}, "none of 0 connections"),
@@ -126,6 +128,17 @@ def test_loads_that_add_up_to_more_are_refused(load: float, of_queries: float) -
     assert "--until" in (refused.value.remedy or "")
     # A run with an end may have a load above capacity.
     assert make_spec(settings | {"until": "1s"}).offered_load > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "mapping"),
+    [
+        ("40:at=10ms/60ms", {"senders": 40, "at": ["10ms", "60ms"]}),
+        ("7:load=0.05,largest=20KB", {"senders": 7, "load": 0.05, "largest": "20KB"}),
+    ],
+)
+def test_queries_have_a_short_form(text: str, mapping: dict[str, object]) -> None:
+    assert make_spec({"schemes": "tcn", "queries": text}) == make_spec({"schemes": "tcn", "queries": mapping})
 
 
 def test_a_load_that_nobody_brings_does_not_count() -> None:

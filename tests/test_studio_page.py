@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import Page, expect
 
-from browsing import serving, started
+from browsing import complaints_of, serving, started
+from marklab.paths import REPOSITORY
 
 pytestmark = pytest.mark.needs("Chromium")
 
@@ -31,15 +34,7 @@ def page(address: str) -> Iterator[Page]:
         page = chromium.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
-        complaints: list[str] = []
-
-        def hear(message: ConsoleMessage) -> None:
-            # What the server refuses is said on the page.
-            if message.type == "error" and "status of 400" not in message.text:
-                complaints.append(message.text)
-
-        page.on("console", hear)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        complaints = complaints_of(page)
         page.goto(address)
         expect(page.locator("#problems")).to_have_text(COMPILES)
         yield page
@@ -167,6 +162,46 @@ def test_a_marked_packet_is_explained_and_leads_to_its_line(page: Page) -> None:
     page.get_by_title("The life of this flow").click()
     expect(page.locator("#life-title")).to_contain_text(" to h7")
     expect(page.locator("#life-curves canvas")).to_be_visible()
+    expect(page.locator("#passed-curves canvas")).to_be_visible()
+    expect(page.locator("#passed")).to_contain_text("s0:7")
+    counts = page.locator("#passed tr").last.locator("td").all_inner_texts()
+    assert int(counts[1].replace(",", "")) > int(counts[2].replace(",", "")) > 0 == int(counts[3])
+
+
+def test_a_packet_is_edited_and_sent_again_and_saved(page: Page, tmp_path: Path) -> None:
+    looked(page)
+    page.locator("#time").fill("1")
+    page.get_by_role("button", name="marked", exact=True).click()
+    page.get_by_role("button", name="Send again").click()
+    test = page.get_by_label("The packet as a test")
+    expect(test).to_be_focused()
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#packet .right")).to_have_text("As expected.")
+    test.fill(re.sub(r"sojourn_ns=\d+", "sojourn_ns=1000", test.input_value()))
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#packet p.wrong")).to_contain_text("failed: line")
+    # The same packet through another program: one that marks it in any case.
+    type_after(page, "above.apply(q.sojourn_us, t, CAUSE_SOJOURN, decision, cause);", " decision = decision_t.MARK;")
+    expect(page.locator("#problems")).to_have_text("It compiles.")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#packet .right")).to_have_text("As expected.")
+    page.get_by_role("button", name="Save test").click()
+    page.get_by_role("button", name="OK", exact=True).click()
+    expect(page.locator("#status")).to_contain_text("tcn-packet.stf")
+    assert "packet " in (tmp_path / "tcn-packet.stf").read_text()
+
+
+def test_the_twin_decides_on_the_same_packet(page: Page) -> None:
+    looked(page)
+    page.locator("#time").fill("1")
+    page.get_by_role("button", name="marked", exact=True).click()
+    page.get_by_role("button", name="Tofino").click()
+    expect(page.locator("#packet")).to_contain_text("The twin for Tofino, tcn.p4: marked")
+    expect(page.locator("#packet")).to_contain_text("The run: marked")
+    expect(page.locator("#packet .decision").last).to_contain_text("Marked by verdict.p4:")
+    page.get_by_text("steps").last.click()
+    page.locator("#packet .steps").last.locator(".place").filter(has_text="tcn.p4:").first.click()
+    expect(page.locator("#status")).to_contain_text("is in tna/tcn.p4")
 
 
 def test_what_does_not_happen_is_said(page: Page) -> None:
@@ -288,6 +323,37 @@ def test_a_program_is_saved_under_a_name(page: Page, tmp_path: Path) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#status")).to_contain_text("--scheme mine.p4")
     assert (tmp_path / "mine.p4").exists()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The rules of axe-core, which are a package of the page's."""
+    subprocess.run(["make", "studio/node_modules"], cwd=REPOSITORY, check=True, capture_output=True)
+    return (REPOSITORY / "studio" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@pytest.mark.needs("npm")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_all_of_it_can_be_read_and_used(
+    page: Page, axe: str, scheme: Literal["light", "dark"], size: tuple[int, int]
+) -> None:
+    """By the rules of WCAG 2.2, level AA: contrast, names, sizes, and the keyboard."""
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    looked(page)
+    page.locator("#time").fill("1")
+    page.get_by_role("button", name="marked", exact=True).click()
+    page.get_by_role("button", name="Tofino").click()
+    expect(page.locator("#packet")).to_contain_text("The twin for Tofino")
+    page.get_by_title("The life of this flow").click()
+    page.locator("#lessons").select_option(index=1)
+    expect(page.locator("#lesson")).to_be_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.evaluate(axe)
+    found = page.evaluate("axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })")
+    assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found["violations"]] == []
+    assert len(found["passes"]) > 15
 
 
 def test_a_wrong_token_is_explained(address: str) -> None:

@@ -90,7 +90,13 @@ export interface Step {
   code: string | null;
 }
 
-export interface Hop {
+/** What a program did with a packet. */
+export interface Told {
+  decision: { what: "mark" | "drop"; step: Step; conditions: Step[] } | null;
+  events: Step[];
+}
+
+export interface Hop extends Told {
   node: string;
   ingress_port: number;
   arrived_ns: number;
@@ -98,8 +104,29 @@ export interface Hop {
   queue: { port: number; found: Depth; left: Depth } | null;
   left: { time_ns: number } | null;
   marked: boolean;
-  decision: { what: "mark" | "drop"; step: Step; conditions: Step[] } | null;
-  events: Step[];
+}
+
+/** A packet at a port, from a time on. */
+export interface AskedPacket {
+  at: string;
+  from_ns: number;
+  what: Wanted;
+}
+
+/** What the twin for Tofino decides; `again` is what a scheme that assigns queues decides on the same packets. */
+export interface Twin extends Told {
+  program: string;
+  decisions: { run: string; twin: string; again: string | null };
+  packets: number;
+  complete: boolean;
+  registers: Record<string, number>;
+}
+
+/** What came of a packet test. Frames are hexadecimal digits. */
+export interface Outcome {
+  verdict: "passed" | "failed" | "unsupported";
+  message: string;
+  packets: (Told & { line: number; port: number; sent: [number, string][]; losses: string[] })[];
 }
 
 export interface Depth {
@@ -124,6 +151,26 @@ export interface Sender {
   cwnd_bytes: number;
   pipe_bytes: number;
   srtt_ns: number | null;
+}
+
+/** A flow at equal distances of its life. */
+export interface Life {
+  time_ns: number[];
+  sender: (Sender | null)[];
+  ports: Passed[];
+}
+
+/** A port that a flow's data passed. */
+export interface Passed {
+  at: string;
+  packets: number;
+  marked: number;
+  lost: number;
+  sojourn_ns: number | null;
+  marks_ns: number[];
+  losses_ns: number[];
+  /** The packets that each packet found in its queue. */
+  found: { time_ns: number[]; enq_qdepth: number[] };
 }
 
 /** A field of the form of a run: an option of the command line. */
@@ -171,6 +218,31 @@ export interface Difference {
 export interface Result {
   folder: string;
   schemes: Record<string, { fct_us: Record<string, Fct>; seeds: { seed: number }[] }>;
+}
+
+/** A run of a lesson. */
+export interface PlannedRun extends Settings {
+  id: string;
+  label: string;
+  scheme: string;
+}
+
+/** Texts are lists of paragraphs. */
+export interface Lesson {
+  id: string;
+  title: string;
+  text: string[];
+  steps: { text: string[]; run: PlannedRun | null }[];
+  question: { text: string[]; choices: string[] };
+}
+
+/** What the runs of a lesson have measured: a table, and whether a choice agrees with it. */
+export interface Answer {
+  made: string[];
+  missing: string[];
+  heads: string[];
+  rows: string[][];
+  verdict: { agrees: boolean; claims: { holds: boolean; text: string }[]; because: string | null } | null;
 }
 
 export interface Run {
@@ -236,6 +308,9 @@ export const check = (name: string, given: Settings) =>
 export const pastRuns = () => ask<Past[]>("history", "GET");
 export const compare = (base: string, now: string) =>
   ask<{ differences: Difference[]; notes: string[] }>("compare", "POST", { base, new: now });
+export const lessons = () => ask<Lesson[]>("lessons", "GET");
+export const answer = (lesson: string, choice: number | null, latest: string | null) =>
+  ask<Answer>("lessons", "POST", { lesson, choice, latest });
 export const run = (number: number) => ask<Run>(`runs/${number}`, "GET");
 export const cancel = (number: number) => ask<Run>(`runs/${number}`, "DELETE");
 export const network = (number: number) => ask<Network | null>(`runs/${number}/network`, "GET");
@@ -243,7 +318,11 @@ export const openLook = (folder: string, scheme: string, seed: number) =>
   ask<object>("look", "POST", { folder, scheme, seed });
 export const lookState = () => ask<{ ready: boolean; error: string; now_ns: number; finished: number }>("look", "GET");
 export const lookReady = () => ask<Ready>("look/ready", "GET");
-export const packet = (at: string, from_ns: number, what: Wanted) =>
-  ask<Packet>("look/packet", "POST", { at, from_ns, what });
+export const packet = (asked: AskedPacket) => ask<Packet>("look/packet", "POST", asked);
 export const life = (flow: number, until_ns: number) =>
-  ask<{ time_ns: number[]; sender: (Sender | null)[] }>("look/life", "POST", { flow, until_ns: Math.round(until_ns) });
+  ask<Life>("look/life", "POST", { flow, until_ns: Math.round(until_ns) });
+export const twin = (at: string, left_ns: number) => ask<Twin>("look/twin", "POST", { at, left_ns });
+export const packetTest = (asked: AskedPacket, node: string) => ask<string>("look/test", "POST", { ...asked, node });
+export const send = (written: Written, test: string) => ask<Outcome>("test", "POST", { ...written, test });
+export const saveTest = (written: Written, test: string, as: string) =>
+  ask<{ path: string; command: string }>("test/save", "POST", { ...written, test, as });

@@ -12,6 +12,8 @@ export interface Curve {
   values: (number | null)[];
   /** Curves of one scale share an axis. */
   scale: string;
+  /** Points, and no line between them. */
+  only_points?: boolean;
 }
 
 /** A chart of curves; `pick` gets the time in ms that a person points at. */
@@ -39,7 +41,14 @@ export function chart(parent: HTMLElement, ms: number[], curves: Curve[], pick?:
       hooks: { destroy: [() => resized.disconnect()] },
       series: [
         { label: "ms" },
-        ...curves.map((curve) => ({ label: curve.label, stroke: resolved(curve.colour), width: 1.5, scale: curve.scale })),
+        ...curves.map(({ label, colour, scale, only_points }) => ({
+          label,
+          stroke: resolved(colour),
+          width: only_points ? 0 : 1.5,
+          scale,
+          spanGaps: true,
+          ...(only_points ? { points: { show: true, size: 6, fill: resolved(colour) } } : {}),
+        })),
       ],
     },
     [ms, ...curves.map(({ values }) => values)] as uPlot.AlignedData,

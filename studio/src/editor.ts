@@ -77,7 +77,7 @@ export class Editor {
           ...lintKeymap,
           indentWithTab,
         ]),
-        EditorView.contentAttributes.of({ "aria-label": `Program ${name}` }),
+        EditorView.contentAttributes.of({ "aria-label": `Program ${name}`, tabindex: "0" }),
       ],
     });
     this.view = new EditorView({ state, parent });

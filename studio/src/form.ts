@@ -34,21 +34,23 @@ export class Form {
     await this.check();
   }
 
-  /** Fills in what a link has. Throws an Error for a setting that there is not. */
+  /** Fills in what a link or a lesson has. Throws an Error for a setting that there is not. */
   async fill({ settings, params }: api.Settings): Promise<void> {
-    for (const input of this.fields.values()) {
+    for (const input of [...this.fields.values(), ...this.params.values()]) {
       input.value = "";
       input.checked = false;
     }
     const put = (inputs: Map<string, HTMLInputElement>, given: Record<string, string>) => {
       for (const [name, text] of Object.entries(given)) {
         const input = inputs.get(name);
-        if (input === undefined) throw new Error(`the link has a setting that there is not here: ${name}`);
+        if (input === undefined) throw new Error(`there is no setting ${name} here`);
         if (input.type === "checkbox") input.checked = text === "on";
         else input.value = text;
       }
     };
     put(this.fields, settings);
+    // What was in the form may have been refused, and then it shows no parameters.
+    await this.check();
     put(this.params, params);
     await this.check();
   }

@@ -4,8 +4,9 @@ import type uPlot from "uplot";
 
 import * as api from "./api";
 import { chart, point } from "./chart";
+import { showLife } from "./life";
 import { Drawing, type Standing } from "./network";
-import { showPacket } from "./packet";
+import { type Page as PacketPage, showPacket } from "./packet";
 import { element, ms } from "./words";
 
 const POLL_MS = 80;
@@ -13,10 +14,8 @@ const POLL_MS = 80;
 const FRAMES = 30;
 
 /** What the page around a look does for it. */
-export interface Page {
-  attempt(action: () => Promise<void>): Promise<void>;
+export interface Page extends PacketPage {
   say(text: string, wrong?: boolean): void;
-  open(step: api.Step): void;
 }
 
 const area = element("look");
@@ -207,9 +206,10 @@ export class Look {
   private async ask(what: api.Wanted): Promise<void> {
     this.stop();
     const began = performance.now();
-    const packet = await api.packet(Drawing.portName(this.ready, this.line), this.time_ns, what);
+    const asked = { at: Drawing.portName(this.ready, this.line), from_ns: this.time_ns, what };
+    const packet = await api.packet(asked);
     if (this.closed) return;
-    showPacket(answer, packet, this.page.open, (flow) => this.page.attempt(() => this.follow(flow, packet.time_ns)));
+    showPacket(answer, packet, asked, this.page, (flow) => this.page.attempt(() => this.follow(flow, packet.time_ns)));
     answer.dataset.took = String(Math.round(performance.now() - began));
     answer.scrollIntoView({ block: "nearest" });
   }
@@ -218,21 +218,8 @@ export class Look {
     const begin = this.ready.flows.start_ns[flow] ?? 0;
     const lived = await api.life(flow, Math.min(this.ready.end_ns, seen_ns + 4 * (seen_ns - begin) + 1_000_000));
     if (this.closed) return;
-    life.hidden = false;
     const [src, dst] = [this.ready.flows.src[flow]!, this.ready.flows.dst[flow]!];
     const names = this.ready.nodes;
-    element("life-title").textContent = `Flow ${flow}, ${names[src]!.name} to ${names[dst]!.name}`;
-    const value = (of: (sender: api.Sender) => number | null) =>
-      lived.sender.map((sender) => (sender === null ? null : of(sender)));
-    chart(element("life-curves"), lived.time_ns.map((ns) => ns / 1e6), [
-      { label: "cwnd in kB", colour: "--accent", values: value(({ cwnd_bytes }) => cwnd_bytes / 1e3), scale: "kB" },
-      { label: "under way in kB", colour: "--faint", values: value(({ pipe_bytes }) => pipe_bytes / 1e3), scale: "kB" },
-      {
-        label: "smoothed RTT in us",
-        colour: "--mark",
-        values: value(({ srtt_ns }) => (srtt_ns === null ? null : srtt_ns / 1e3)),
-        scale: "us",
-      },
-    ]);
+    showLife(`Flow ${flow}, ${names[src]!.name} to ${names[dst]!.name}`, lived);
   }
 }

@@ -4,6 +4,7 @@ import * as api from "./api";
 import { Editor } from "./editor";
 import { Form } from "./form";
 import { History } from "./history";
+import { Lessons } from "./lessons";
 import { Live, Look } from "./look";
 import { pack, unpack } from "./state";
 import { element } from "./words";
@@ -56,6 +57,7 @@ function showProblems(problems: api.Problem[]): void {
 
 function enable(): void {
   startButton.disabled = !compiles || !rightSettings || running !== undefined;
+  lessons.busy(running !== undefined);
 }
 
 async function open(name: string): Promise<void> {
@@ -75,17 +77,18 @@ async function open(name: string): Promise<void> {
 
 /** Shows the line of a step, if it is one of the program that is open. */
 function openStep({ file, line }: api.Step): void {
-  const name = file?.split("/").at(-1)?.replace(/(-edited)?\.p4$/, "");
+  const [folder, name] = file?.replace(/(-edited)?\.p4$/, "").split("/").slice(-2) ?? [];
   if (line === null || name === undefined) return;
-  if (editor !== undefined && name === editor.written.name) editor.show(line);
-  else say(`That line is in ${name}.p4, which is not open here.`);
+  const isTwin = folder === "tna";
+  if (!isTwin && name === editor?.written.name) editor.show(line);
+  else say(`That line is in ${isTwin ? "tna/" : ""}${name}.p4, which is not open here.`);
 }
 
 /** Looks at the first seed of a scheme of a run. */
 async function lookAt(folder: string, scheme: string, seed = 1): Promise<void> {
   look?.close();
   look = undefined;
-  look = await Look.open(folder, scheme, seed, { attempt, say, open: openStep });
+  look = await Look.open(folder, scheme, seed, { attempt, say, open: openStep, written: () => editor!.written, saveTest });
 }
 
 const past = new History({ attempt, look: (folder, scheme) => attempt(() => lookAt(folder, scheme)) });
@@ -117,7 +120,23 @@ function showResult({ schemes, folder }: api.Result): void {
   element("result").replaceChildren(table);
 }
 
-async function follow(number: number): Promise<void> {
+/** Makes a run of a lesson: of its scheme as it is in the lab, whatever a person has typed, which stays. */
+async function runPlanned(planned: api.PlannedRun): Promise<api.Run> {
+  chooser.value = planned.scheme;
+  if (editor?.written.name !== planned.scheme) await open(planned.scheme);
+  await settings?.fill(planned);
+  const { text } = await api.program(planned.scheme);
+  const { settings: given, params } = planned;
+  const { number } = await api.start({ name: planned.scheme, text, settings: given, params });
+  const own = editor !== undefined && editor.written.text !== text;
+  say(own ? "Running the scheme as it is in the lab. Your program is still in the editor ..." : "Running ...");
+  return follow(number);
+}
+
+const lessons = new Lessons({ attempt, run: runPlanned });
+
+/** Shows a run until it has ended. */
+async function follow(number: number): Promise<api.Run> {
   running = number;
   enable();
   cancelButton.hidden = false;
@@ -140,9 +159,11 @@ async function follow(number: number): Promise<void> {
       say("Done.");
       showResult(run.result);
       await past.refresh();
+      await lessons.ran(run.result.folder.split("/").at(-1)!);
     } else {
       say(run.state === "cancelled" ? "Cancelled." : run.error, run.state === "failed");
     }
+    return run;
   } finally {
     live.end();
     running = undefined;
@@ -205,6 +226,15 @@ function saveAs(): void {
   });
 }
 
+function saveTest(test: string): void {
+  const open = editor;
+  if (open === undefined) return;
+  askFor("Save test", "The test is written into the folder where the studio was started.", `${open.written.name}-packet`, async (as) => {
+    const { path, command } = await api.saveTest(open.written, test, as);
+    say(`Saved as ${path}. ${command}`);
+  });
+}
+
 element("share").addEventListener("click", () => attempt(shareLink));
 element("save").addEventListener("click", saveAs);
 
@@ -230,5 +260,5 @@ attempt(async () => {
   chooser.value = known.some(({ name }) => name === "ecn-sharp") ? "ecn-sharp" : chooser.value;
   if (api.brought === null) await open(chooser.value);
   else await openBrought(api.brought);
-  await past.refresh();
+  await Promise.all([past.refresh(), lessons.load()]);
 });

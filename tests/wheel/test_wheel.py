@@ -42,6 +42,8 @@ def test_it_holds_the_package_and_the_data_and_nothing_else(wheel: Path) -> None
         in_tree = {f"marklab/data/{path.relative_to(REPOSITORY)}" for path in (REPOSITORY / folder).rglob(f"*{ending}")}
         assert in_tree, folder
         assert in_tree <= names
+    studio = REPOSITORY / "orchestrator" / "marklab" / "studio"
+    assert {f"marklab/studio/lessons/{path.name}" for path in (studio / "lessons").iterdir()} <= names
     assert {"marklab/_engine.abi3.so", "marklab/report/plotly/plotly-basic.min.js", "marklab/data/commit"} <= names
     licences = f"marklab-{_version(wheel)}.dist-info/licenses"
     assert {f"{licences}/{name}" for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES")} <= names

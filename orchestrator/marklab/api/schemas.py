@@ -28,6 +28,7 @@ from marklab.papers.experiment import PaperExperiment
 from marklab.papers.papers import Paper
 from marklab.promotion import policy as promotion_policy
 from marklab.spec.description import Spec
+from marklab.studio.lesson import Lesson
 from marklab.sweeps.description import GRID, written_grid
 from marklab.topology import Topology
 
@@ -57,6 +58,7 @@ KINDS: Mapping[str, Kind] = {
     "switch": Kind("A real-time switch: `switch --description FILE.yaml`", SwitchDescription),
     "script": Kind("Marks, losses and delays for hosts: traffic/scripts/KIND/NAME.yaml", Script),
     "script-differences": Kind("Known differences between hosts: traffic/script-differences.yaml", Differences),
+    "lesson": Kind("A lesson of the studio: orchestrator/marklab/studio/lessons/NAME.yaml", Lesson),
     "scenario": Kind("A run here and in ns-3: `bench/peers/ns3/scenarios/NAME.yaml`", Scenario),
 }
 

@@ -26,11 +26,9 @@ from marklab.report.chart import Form
 from marklab.report.files import REPORT, write_report
 from marklab.report.terminal import print_parallelism, print_run
 from marklab.results.archive import open_collection
-from marklab.spec.description import FABRICS, make_spec
-from marklab.spec.options import FABRIC, OUTPUT, RUN
+from marklab.spec.description import make_spec
+from marklab.spec.options import OUTPUT, REAL, RUN
 from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
-
-_OTHER_FABRICS = "".join(f", or {name} ({says})" for name, says in FABRICS.items())
 
 
 def _option(*names: str, says: str, value: str = " ", panel: str | None = None) -> Any:
@@ -75,7 +73,7 @@ _PICTURES = typer.Option(
 )
 
 
-@takes_settings(RUN)
+@takes_settings((*RUN, *REAL))
 def run(
     scheme: Annotated[
         list[str] | None,
@@ -90,15 +88,6 @@ def run(
         list[str] | None,
         _option("--set", value="KEY=VALUE", says="Any setting of a spec, such as transport.min_rto=5ms; repeatable."),
     ] = None,
-    fabric: Annotated[
-        str | None,
-        _option(value="NAME", says=f"sim (virtual time){_OTHER_FABRICS}.", panel=FABRIC),
-    ] = None,
-    dilation: Annotated[
-        str | None,
-        _option(value="N|auto", says="mininet: run N times slower in real time. Default: auto.", panel=FABRIC),
-    ] = None,
-    switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=FABRIC)] = None,
     out: Annotated[Path, _option(value="FOLDER", says="Folder for the folder of the result.", panel=OUTPUT)] = RESULTS,
     as_json: Annotated[bool, _option("--json", says="Print the summary as one JSON object.", panel=OUTPUT)] = False,
     no_report: Annotated[bool, _option("--no-report", says="Write no report.html.", panel=OUTPUT)] = False,
@@ -114,8 +103,10 @@ def run(
     """Run schemes and a baseline on the same flows, and report flow completion times."""
     if no_report and figures is not None:
         raise BadInput("--figures and --no-report contradict each other: figures show the charts of the report")
-    described = merged_settings(spec, settings or {}, set_ or [])
-    choose_fabric(described, fabric, {"dilation": dilation, "switch": switch})
+    given = settings or {}
+    real = {option.name: given.pop(option.name, None) for option in REAL}
+    described = merged_settings(spec, given, set_ or [])
+    choose_fabric(described, real.pop("fabric"), real)
     described["schemes"] = chosen_schemes(scheme or as_list(described.get("schemes", [])), param or [])
     if threads_report:
         _check_threads_report(described, jobs, threads)

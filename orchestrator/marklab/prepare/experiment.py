@@ -145,6 +145,11 @@ class Experiment:
         """Digest of all that decides the result."""
         return self.spec.digest({scheme.label: scheme.identity() for scheme in self.schemes})
 
+    @property
+    def folder_name(self) -> str:
+        """Name of its folder among results."""
+        return f"{self.spec.title()}-{self.digest()[:8]}"
+
 
 def _until(spec: Spec, flows: FlowList) -> FlowList:
     """The flows that begin before the run ends."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from marklab.devices.hosts import CONTROLS, LINUX_CONTROLS
 from marklab.devices.stacks import PROFILES
-from marklab.spec.description import Spec
+from marklab.spec.description import FABRICS, Spec
 from marklab.traffic.workload import known_workloads
+
+_OTHER_FABRICS = "".join(f", or {name} ({says})" for name, says in FABRICS.items())
 
 # Panels of the help, and parts of a form.
 TRAFFIC, NETWORK, FABRIC, OUTPUT = "Traffic", "Network", "Fabric", "Output"
@@ -48,6 +50,13 @@ class SettingOption:
         there = value not in (None, False, [])
         return {self.setting or self.name: self.sets or value} if there else {}
 
+
+# Of the fabric, which decide whether a run has real hosts: a spec has no setting of these names.
+REAL = (
+    SettingOption("fabric", "NAME", f"sim (virtual time){_OTHER_FABRICS}.", FABRIC),
+    SettingOption("dilation", "N|auto", "mininet: run N times slower in real time. Default: auto.", FABRIC),
+    SettingOption("switch", "NAME", "mininet: marklab, or bmv2.", FABRIC),
+)
 
 RUN = (
     SettingOption("baseline", "SCHEME", "Scheme to compare with, or none.", shown=True),

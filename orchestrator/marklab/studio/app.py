@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,21 +24,29 @@ from marklab.errors import BadInput, MarklabError
 from marklab.language.source import Place
 from marklab.model import Model
 from marklab.paths import COMMAND
+from marklab.studio.again import save_test, sent, twin
+from marklab.studio.answers import answer_of
 from marklab.studio.form import checked, fields
-from marklab.studio.guard import Guard
+from marklab.studio.guard import Guard, OwnNames
 from marklab.studio.history import compared, folder_of, history
+from marklab.studio.lesson import lesson_named, lessons
 from marklab.studio.looks import Look
 from marklab.studio.programs import program_named, programs
 from marklab.studio.questions import (
+    Answered,
     Asked,
     AskedLife,
     AskedPacket,
+    AskedTest,
+    AskedTwin,
     AtOffset,
     AtPlace,
     Checked,
     Compared,
     Looked,
     Saved,
+    SavedTest,
+    Sent,
     Written,
 )
 from marklab.studio.runs import Runs
@@ -50,8 +59,8 @@ Question = TypeVar("Question", bound=Model)
 class Studio:
     """What a server holds: the runs, the look at one of them, and a folder for programs that are not saved."""
 
-    def __init__(self, out: Path, unsaved: Path) -> None:
-        self.out, self.runs, self.unsaved = out, Runs(out), unsaved
+    def __init__(self, out: Path, unsaved: Path, *, lab: bool) -> None:
+        self.out, self.runs, self.unsaved, self.lab = out, Runs(out), unsaved, lab
         self.look: Look | None = None
 
     async def look_at(self, looked: Looked) -> None:
@@ -83,13 +92,13 @@ class Studio:
         return path
 
 
-def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
-    """The server's application: `hosts` are its own names (`127.0.0.1:8000`), `out` is the folder of results."""
+def application(token: str, names: OwnNames, out: Path, *, lab: bool = False) -> Starlette:
+    """The server's application: `names` are its own, `out` is the folder of results, `lab` allows real hosts."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         with tempfile.TemporaryDirectory(prefix="marklab-studio-") as unsaved:
-            app.state.studio = Studio(out, Path(unsaved))
+            app.state.studio = Studio(out, Path(unsaved), lab=lab)
             try:
                 yield
             finally:
@@ -108,17 +117,23 @@ def application(token: str, hosts: Sequence[str], out: Path) -> Starlette:
             Route("/api/runs/{number:int}/network", _network),
             Route("/api/save", _asked(Saved, _save), methods=["POST"]),
             Route("/api/settings", _settings),
-            Route("/api/settings", _asked(Checked, _check), methods=["POST"]),
+            Route("/api/settings", _check, methods=["POST"]),
             Route("/api/history", _history),
             Route("/api/compare", _compare, methods=["POST"]),
+            Route("/api/lessons", _lessons),
+            Route("/api/lessons", _answer, methods=["POST"]),
             Route("/api/look", _look),
             Route("/api/look", _open_look, methods=["POST"]),
             Route("/api/look/ready", _look_ready),
             Route("/api/look/packet", _packet, methods=["POST"]),
+            Route("/api/look/test", _packet_test, methods=["POST"]),
+            Route("/api/look/twin", _twin, methods=["POST"]),
+            Route("/api/test", _send, methods=["POST"]),
+            Route("/api/test/save", _asked(SavedTest, save_test), methods=["POST"]),
             Route("/api/look/life", _life, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
-        middleware=[Middleware(Guard, token=token, hosts=hosts)],
+        middleware=[Middleware(Guard, token=token, names=names)],
         exception_handlers={MarklabError: _explain},
         lifespan=lifespan,
     )
@@ -169,16 +184,22 @@ def _place(place: Place, own: Path) -> dict[str, Any]:
 async def _start(request: Request) -> Response:
     asked = await _read(Asked, request)
     studio: Studio = request.app.state.studio
-    # The run's own compiler reads all files, so the program has to pass the one that does not.
-    problems = await run_in_threadpool(lambda: list(asked.source.problems()))
-    if wrong := [each for each in problems if each.category != "warning"]:
-        raise BadInput(f"{asked.name} does not compile: {wrong[0].text}", "mend the program first")
+    await _require_compiling(asked)
     schemes = [asked.name]
     if asked.text != asked.program.path.read_text(encoding="utf-8"):
         schemes.append(str(studio.save_for_run(asked)))
-    await run_in_threadpool(checked, [asked.name], asked.params, asked.settings)
+    await run_in_threadpool(partial(checked, [asked.name], asked.params, asked.settings, lab=studio.lab))
     arguments = [word for scheme in schemes for word in ("--scheme", scheme)]
-    return JSONResponse({"number": await studio.runs.start([*arguments, *asked.words])})
+    return JSONResponse(
+        {"number": await studio.runs.start([*arguments, *asked.words(studio.lab)], watched=not asked.is_real)}
+    )
+
+
+async def _require_compiling(written: Written) -> None:
+    """The compiler of a run reads all files, so a program has to pass the one that does not."""
+    problems = await run_in_threadpool(lambda: list(written.source.problems()))
+    if wrong := [each for each in problems if each.category != "warning"]:
+        raise BadInput(f"{written.name} does not compile: {wrong[0].text}", "mend the program first")
 
 
 def _save(asked: Saved) -> dict[str, str]:
@@ -199,12 +220,14 @@ def _save(asked: Saved) -> dict[str, str]:
     return {"path": str(path), "command": f"{COMMAND} --scheme {path.name}"}
 
 
-def _settings(_request: Request) -> Response:
-    return JSONResponse(fields())
+def _settings(request: Request) -> Response:
+    return JSONResponse(fields(request.app.state.studio.lab))
 
 
-def _check(asked: Checked) -> dict[str, Any]:
-    return checked([asked.name], asked.params, asked.settings)
+async def _check(request: Request) -> Response:
+    asked, lab = await _read(Checked, request), request.app.state.studio.lab
+    check = partial(checked, [asked.name], asked.params, asked.settings, lab=lab)
+    return JSONResponse(await run_in_threadpool(check))
 
 
 def _history(request: Request) -> Response:
@@ -215,6 +238,16 @@ async def _compare(request: Request) -> Response:
     asked, out = await _read(Compared, request), request.app.state.studio.out
     sides = [folder_of(out, name) for name in (asked.base, asked.new)]
     return JSONResponse(await run_in_threadpool(compared, *sides))
+
+
+def _lessons(_request: Request) -> Response:
+    return JSONResponse([lesson.for_page(name) for name, lesson in lessons().items()])
+
+
+async def _answer(request: Request) -> Response:
+    asked, out = await _read(Answered, request), request.app.state.studio.out
+    lesson = lesson_named(asked.lesson)
+    return JSONResponse(asdict(await run_in_threadpool(answer_of, lesson, out, asked.choice, asked.latest)))
 
 
 async def _run(request: Request) -> Response:
@@ -244,6 +277,21 @@ async def _look_ready(request: Request) -> Response:
 async def _packet(request: Request) -> Response:
     asked = await _read(AskedPacket, request)
     return JSONResponse(await request.app.state.studio.looking().ask({"explain": asked.model_dump(mode="json")}))
+
+
+async def _packet_test(request: Request) -> Response:
+    asked = await _read(AskedTest, request)
+    return JSONResponse(await request.app.state.studio.looking().ask({"test": asked.model_dump(mode="json")}))
+
+
+async def _twin(request: Request) -> Response:
+    return JSONResponse(await twin(await _read(AskedTwin, request), request.app.state.studio.looking()))
+
+
+async def _send(request: Request) -> Response:
+    asked = await _read(Sent, request)
+    await _require_compiling(asked)
+    return JSONResponse(await sent(asked, request.app.state.studio.unsaved))
 
 
 async def _life(request: Request) -> Response:

@@ -11,8 +11,8 @@ from marklab.catalog.scheme import find_scheme
 from marklab.errors import BadInput, unknown
 from marklab.prepare.experiment import setup_of
 from marklab.spec.description import Spec, make_spec
-from marklab.spec.options import RUN, SettingOption
-from marklab.spec.settings import chosen_schemes, merged_settings
+from marklab.spec.options import REAL, RUN, SettingOption
+from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 from marklab.topology import build
 
 # Those that most runs change; a page shows the others on demand.
@@ -22,12 +22,14 @@ _LEFT_OUT = ("flow_list", "pcap")
 
 _FILES = (".p4", ".csv", ".yaml", ".yml")
 
-_OPTIONS = {option.name: option for option in RUN if option.name not in _LEFT_OUT}
+_SIM = {option.name: option for option in RUN if option.name not in _LEFT_OUT}
+# With those of real hosts, which a page has only if it may start them.
+_LAB = _SIM | {option.name: option for option in REAL}
 
 
-def fields() -> list[dict[str, Any]]:
-    """The fields of the form, those that most runs change first."""
-    ordered = sorted(_OPTIONS.values(), key=lambda option: _rank(option.name))
+def fields(lab: bool) -> list[dict[str, Any]]:
+    """The fields of the form, those that most runs change first; with `lab` those of runs on real hosts, too."""
+    ordered = sorted(_options(lab).values(), key=lambda option: _rank(option.name))
     return [
         {
             "name": option.name,
@@ -46,34 +48,53 @@ def _rank(name: str) -> int:
     return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
 
-def words(settings: Mapping[str, str]) -> list[str]:
+def _options(lab: bool) -> Mapping[str, SettingOption]:
+    return _LAB if lab else _SIM
+
+
+def words(settings: Mapping[str, str], lab: bool) -> list[str]:
     """The words of a command line with these settings. Raises BadInput for one that is unknown or names a file."""
     found = []
     for name, text in settings.items():
-        option = _option(name)
+        option = _option(name, lab)
         if any(part.partition(":")[0].endswith(_FILES) for part in text.split(",")):
             raise BadInput(f"{option.flag} {text} names a file, and a page reads none", "run the command in a terminal")
         found += [option.flag] if option.sets else [option.flag, text]
     return found
 
 
-def _option(name: str) -> SettingOption:
-    if name not in _OPTIONS:
-        raise unknown("setting", name, tuple(_OPTIONS))
-    return _OPTIONS[name]
+def _option(name: str, lab: bool) -> SettingOption:
+    if name in _LAB and name not in _options(lab):
+        raise BadInput(f"this page may not set `{name}`: it starts no real hosts", "studio --allow-lab")
+    if name not in _options(lab):
+        raise unknown("setting", name, tuple(_options(lab)))
+    return _options(lab)[name]
 
 
-def checked(schemes: Sequence[str], params: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, Any]:
+def checked(
+    schemes: Sequence[str], params: Mapping[str, str], settings: Mapping[str, str], *, lab: bool = False
+) -> dict[str, Any]:
     """The parameters that the first scheme has under these settings. Raises BadInput for what a run would refuse."""
-    words(settings)
-    given: dict[str, Any] = {}
-    for name, text in settings.items():
-        option = _option(name)
-        given |= option.given(True if option.sets else [text] if option.repeatable else text)
-    described = merged_settings(None, given, [])
-    described["schemes"] = chosen_schemes(list(schemes), [f"{name}={text}" for name, text in params.items()])
-    spec = make_spec(described)
+    spec = described(schemes, params, settings, lab=lab)
     return {"parameters": _parameters(spec, spec.choices[0])}
+
+
+def described(
+    schemes: Sequence[str], params: Mapping[str, str], settings: Mapping[str, str], *, lab: bool = False
+) -> Spec:
+    """The description of the run that a form asks for."""
+    words(settings, lab)
+    given: dict[str, Any] = {}
+    real = {option.name: settings.get(option.name) for option in REAL}
+    for name, text in settings.items():
+        if name in real:
+            continue
+        option = _option(name, lab)
+        given |= option.given(True if option.sets else [text] if option.repeatable else text)
+    plain = merged_settings(None, given, [])
+    choose_fabric(plain, real.pop("fabric"), real)
+    plain["schemes"] = chosen_schemes(list(schemes), [f"{name}={text}" for name, text in params.items()])
+    return make_spec(plain)
 
 
 def _parameters(spec: Spec, choice: SchemeChoice) -> list[dict[str, Any]]:

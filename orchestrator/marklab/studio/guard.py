@@ -8,7 +8,8 @@ rebinding). So the token is asked of each request under /api/, and names and ori
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import ipaddress
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -28,11 +29,51 @@ _HEADERS = {
 }
 
 
-class Guard:
-    """Lets requests through to `app`: those for one of `hosts` (`127.0.0.1:8000`), and under /api/ with the token."""
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - as a user gives it
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Sequence[str]) -> None:
-        self.app, self.token, self.hosts = app, token, hosts
+
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class OwnNames:
+    """The names by which a server that listens at an address is asked: the values of `Host`.
+
+    A server at all addresses is asked by any of them, maybe through another port, but never by the name of another
+    site: an address cannot be made to lead elsewhere.
+    """
+
+    host: str
+    port: int
+
+    def __contains__(self, name: str | None) -> bool:
+        if name is None:
+            return False
+        if self.host == _ALL_ADDRESSES:
+            host = name.rpartition(":")[0] or name
+            return host == "localhost" or _is_address(host)
+        known = {self.host, "localhost"} if is_local(self.host) else {self.host}
+        return name in {f"{host}:{self.port}" for host in known}
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.IPv4Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Lets requests through to `app`: those for one of its own names, and under /api/ with the token."""
+
+    def __init__(self, app: ASGIApp, token: str, names: OwnNames) -> None:
+        self.app, self.token, self.names = app, token, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -49,10 +90,10 @@ class Guard:
         await (refusal or self.app)(scope, receive, with_headers)
 
     def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        if headers.get("host") not in self.hosts:
+        host, origin = headers.get("host"), headers.get("origin")
+        if host not in self.names:
             return PlainTextResponse("this server has another name", 403)
-        origin = headers.get("origin")
-        if origin is not None and origin not in {f"http://{host}" for host in self.hosts}:
+        if origin is not None and origin != f"http://{host}":
             return PlainTextResponse("a page of another server asks", 403)
         if path.startswith(_GUARDED):
             given = headers.get("authorization", "").removeprefix("Bearer ")

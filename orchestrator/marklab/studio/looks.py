@@ -24,7 +24,10 @@ _LONGEST_S = 120
 class Look:
     """A cell that is run again. `to_plain` tells how far it is."""
 
-    def __init__(self, process: asyncio.subprocess.Process, lines: AsyncIterator[Any]) -> None:
+    def __init__(
+        self, cell: tuple[Path, str, int], process: asyncio.subprocess.Process, lines: AsyncIterator[Any]
+    ) -> None:
+        self.folder, self.scheme, self.seed = cell
         self._process, self._lines = process, lines
         self._asking = asyncio.Lock()
         self.ready: Mapping[str, Any] | None = None
@@ -45,7 +48,7 @@ class Look:
             preexec_fn=limited,
         )
         os.close(theirs)
-        return cls(process, lines_of(ours))
+        return cls((folder, scheme, seed), process, lines_of(ours))
 
     def to_plain(self) -> dict[str, Any]:
         """For the page."""

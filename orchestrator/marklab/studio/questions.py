@@ -15,6 +15,8 @@ from marklab.studio.programs import Program, program_named
 # More than any program that a person writes.
 _LONGEST_TEXT = 1 << 20
 _MOST_SETTINGS = 100
+# Of files in the present folder.
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,60}$"
 
 
 class Written(Model):
@@ -50,7 +52,7 @@ class AtOffset(Written):
 class Saved(Written):
     """A program to be saved under a name."""
 
-    name_: str = Field(alias="as", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,60}$")
+    name_: str = Field(alias="as", pattern=_NAME)
 
 
 class Settings(Model):
@@ -60,10 +62,14 @@ class Settings(Model):
     params: dict[str, str] = Field(default_factory=dict, max_length=_MOST_SETTINGS)
 
     @property
-    def words(self) -> list[str]:
-        """The words of a command line."""
+    def is_real(self) -> bool:
+        """Whether it asks for real hosts."""
+        return self.settings.get("fabric", "sim") != "sim"
+
+    def words(self, lab: bool) -> list[str]:
+        """The words of a command line; with `lab` it may have real hosts."""
         given = [word for name, text in self.params.items() for word in ("--param", f"{name}={text}")]
-        return [*words(self.settings), *given]
+        return [*words(self.settings, lab), *given]
 
 
 class Asked(Settings, Written):
@@ -91,12 +97,45 @@ class Compared(Model):
     new: str
 
 
+class Answered(Model):
+    """A choice in a lesson, by its number from 0, if there is one yet, and the folder of the last run that was made."""
+
+    lesson: str
+    choice: int | None = Field(default=None, ge=0)
+    latest: str | None = None
+
+
 class AskedPacket(Model):
     """A packet at a port of a switch, from a time on."""
 
     at: str
     from_ns: int = Field(ge=0)
     what: Wanted
+
+
+class AskedTest(AskedPacket):
+    """Such a packet at a switch on its way, as a packet test."""
+
+    node: str
+
+
+class AskedTwin(Model):
+    """The packet that left a port of a switch at a time."""
+
+    at: str = Field(pattern=r"^[A-Za-z0-9_.-]+:[0-9]+$")
+    left_ns: int = Field(ge=0)
+
+
+class Sent(Written):
+    """A packet test for a program."""
+
+    test: str = Field(max_length=_LONGEST_TEXT)
+
+
+class SavedTest(Sent):
+    """A packet test to be saved under a name."""
+
+    name_: str = Field(alias="as", pattern=_NAME)
 
 
 class AskedLife(Model):

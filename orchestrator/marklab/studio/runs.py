@@ -109,14 +109,18 @@ class Runs:
         self._out = out
         self._all: dict[int, Run] = {}
 
-    async def start(self, arguments: Sequence[str]) -> int:
-        """Start `run` with arguments; returns its number. Raises BadInput while another one runs."""
+    async def start(self, arguments: Sequence[str], *, watched: bool = True) -> int:
+        """Start `run` with arguments; returns its number. Raises BadInput while another one runs.
+
+        If it is `watched`, it tells how its network stands, which only a simulated run can.
+        """
         if any(run.state is State.RUNNING for run in self._all.values()):
             raise BadInput("another run has not ended", "wait for it, or cancel it")
         words = ["run", *arguments, "--out", str(self._out)]
         ours, theirs = os.pipe()
+        pictures = ["--pictures", f"/dev/fd/{theirs}"] if watched else []
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "marklab", *words, "--json", "--pictures", f"/dev/fd/{theirs}"),
+            *(sys.executable, "-m", "marklab", *words, "--json", *pictures),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -68,13 +68,31 @@ Distribution = Annotated[
 
 
 class Queries(Model):
-    """Bursts on top of the workload: many senders answer one receiver at the same instant."""
+    """Bursts on top of the workload: many senders answer one receiver at the same instant.
+
+    In short: `40:at=10ms/60ms` or `40:load=0.05`.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra=short_form(
+            {"type": "string", "pattern": "^[0-9]+:[a-z]+=", "examples": ["40:at=10ms/60ms", "40:load=0.05"]}
+        )
+    )
 
     senders: int = Field(ge=1)
     smallest_bytes: Size = Field(default=3_000, alias="smallest", ge=1)
     largest_bytes: Size = Field(default=60_000, alias="largest", ge=1)
     at_ns: tuple[Time, ...] | None = Field(default=None, alias="at")
     load: float | None = Field(default=None, gt=0, le=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        senders, settings = units.ShortForm.settings_of(value)
+        at = {"at": settings["at"].split("/")} if "at" in settings else {}
+        return {"senders": senders, **settings, **at}
 
     @model_validator(mode="after")
     def _consistent(self) -> Queries:
