@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import subprocess
 from collections.abc import Iterable, Mapping
 
 import pytest
 
 from marklab.doctor.examination import Resource, examine
+from marklab.paths import REPOSITORY
 
 
 @functools.cache
@@ -37,3 +40,16 @@ def reason(absent: Iterable[Resource]) -> str:
 def names_of(item: pytest.Item) -> list[str]:
     """The names that a test needs."""
     return [name for mark in item.iter_markers("needs") for name in mark.args]
+
+
+def install_packages(folder: str) -> None:
+    """Install npm's packages in a folder of the tree, as CI does. The test is skipped where they cannot be fetched."""
+    # Processes of tests run at once.
+    with (REPOSITORY / folder / "package.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "--silent", f"{folder}/node_modules"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        absent = [Resource("npm's packages", False, done.stderr.strip()[-300:], get="a network with npm's registry")]
+        pytest.skip(reason(absent))

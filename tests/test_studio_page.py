@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -14,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import complaints_of, serving, started
 from marklab.paths import REPOSITORY
+from needs import install_packages
 
 pytestmark = pytest.mark.needs("Chromium")
 
@@ -328,7 +328,7 @@ def test_a_program_is_saved_under_a_name(page: Page, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The rules of axe-core, which are a package of the page's."""
-    subprocess.run(["make", "studio/node_modules"], cwd=REPOSITORY, check=True, capture_output=True)
+    install_packages("studio")
     return (REPOSITORY / "studio" / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 

@@ -31,6 +31,7 @@ from marklab import __version__
 from marklab.cli.main import _COMMANDS
 from marklab.doctor.examination import code_server
 from marklab.paths import REPOSITORY
+from needs import install_packages
 from pages import blocks
 from servers import free_port
 
@@ -47,10 +48,10 @@ PATIENCE_MS = 60_000
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The extension, whose packages are installed, whose types are checked, and which is built and packed."""
     packed = tmp_path_factory.mktemp("vscode") / "marklab-p4.vsix"
+    install_packages("editors/vscode")
     # All processes of tests build in the same folder.
     with (EXTENSION / "package.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        run("make", "--silent", "editors/vscode/node_modules", folder=REPOSITORY)
         run("npm", "run", "check")
         run("npm", "run", "package", "--", "--out", str(packed))
     return packed

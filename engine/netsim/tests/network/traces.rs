@@ -192,12 +192,15 @@ fn packets_of_all_ports_are_recorded() {
     }
 }
 
+/// Whether a packet is one of those that a record is to have.
+type Chosen = fn(&PacketRow) -> bool;
+
 /// Each condition leaves what it says of all packets.
 #[test]
 fn some_packets_are_recorded() {
     let outcome = recorded(all(), 24);
     let whole = rows(&outcome);
-    let cases: [(TracePackets, fn(&PacketRow) -> bool); 4] = [
+    let cases: [(TracePackets, Chosen); 4] = [
         (TracePackets { only: vec![Notable::Mark], ..all() }, |row| {
             matches!(row.stay, Stay::Sent { marked: true, .. })
         }),
