@@ -99,6 +99,7 @@ def application(token: str, names: OwnNames, out: Path, *, lab: bool = False) ->
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         with tempfile.TemporaryDirectory(prefix="marklab-studio-") as unsaved:
             app.state.studio = Studio(out, Path(unsaved), lab=lab)
+            app.state.studio.runs.prepare()
             try:
                 yield
             finally:

@@ -15,7 +15,7 @@ import resource
 import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -51,6 +51,8 @@ class Run:
     command: str
     process: asyncio.subprocess.Process
     pictures: int
+    # Called when it has ended.
+    ended: Callable[[], None]
     state: State = State.RUNNING
     # How the network stands: what the pictures show, and the last one.
     network: Mapping[str, Any] | None = None
@@ -85,6 +87,10 @@ class Run:
                 self.picture = line
 
     async def _watch(self) -> None:
+        await self._wait()
+        self.ended()
+
+    async def _wait(self) -> None:
         try:
             async with asyncio.timeout(_LONGEST_S):
                 said, errors = await self.process.communicate()
@@ -103,11 +109,21 @@ class Run:
 
 
 class Runs:
-    """The runs of a server, of which one runs at a time."""
+    """The runs of a server, of which one runs at a time.
+
+    The process of the next one is started before it is wanted: loading the lab takes longer than a short run.
+    """
 
     def __init__(self, out: Path) -> None:
         self._out = out
         self._all: dict[int, Run] = {}
+        self._spare: asyncio.Task[_Spare] | None = None
+        self._ending = False
+
+    def prepare(self) -> None:
+        """Start the process of the next run, if there is none."""
+        if self._spare is None and not self._ending:
+            self._spare = asyncio.create_task(_Spare.started())
 
     async def start(self, arguments: Sequence[str], *, watched: bool = True) -> int:
         """Start `run` with arguments; returns its number. Raises BadInput while another one runs.
@@ -117,21 +133,21 @@ class Runs:
         if any(run.state is State.RUNNING for run in self._all.values()):
             raise BadInput("another run has not ended", "wait for it, or cancel it")
         words = ["run", *arguments, "--out", str(self._out)]
-        ours, theirs = os.pipe()
-        pictures = ["--pictures", f"/dev/fd/{theirs}"] if watched else []
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "marklab", *words, "--json", *pictures),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=limited,
-            pass_fds=(theirs,),
-        )
-        os.close(theirs)
+        spare = await self._taken()
+        pictures = ["--pictures", f"/dev/fd/{spare.told_to}"] if watched else []
+        spare.become([*words, "--json", *pictures])
         number = len(self._all) + 1
-        self._all[number] = Run(f"{COMMAND} {shlex.join(words)}", process, ours)
+        self._all[number] = Run(f"{COMMAND} {shlex.join(words)}", spare.process, spare.pictures, self.prepare)
         return number
+
+    async def _taken(self) -> _Spare:
+        """The process that is ready, or another one if it has ended meanwhile."""
+        taken, self._spare = self._spare or asyncio.create_task(_Spare.started()), None
+        spare = await taken
+        if spare.process.returncode is not None:
+            os.close(spare.pictures)
+            spare = await _Spare.started()
+        return spare
 
     def find(self, number: int) -> Run:
         """A run by its number. Raises BadInput if there is none."""
@@ -140,9 +156,45 @@ class Runs:
         return self._all[number]
 
     async def end(self) -> None:
-        """Cancel what runs."""
+        """Cancel what runs, and end the process that waits."""
+        self._ending = True
         for run in self._all.values():
             await run.cancel()
+        if self._spare is not None:
+            spare = await self._spare
+            spare.become(None)
+            await spare.process.wait()
+            os.close(spare.pictures)
+
+
+@dataclass(frozen=True)
+class _Spare:
+    """A process that waits to become a run, the end of a pipe with its pictures, and its number of the other end."""
+
+    process: asyncio.subprocess.Process
+    pictures: int
+    told_to: int
+
+    @classmethod
+    async def started(cls) -> _Spare:
+        ours, theirs = os.pipe()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "marklab.studio.spare"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=limited,
+            pass_fds=(theirs,),
+        )
+        os.close(theirs)
+        return cls(process, ours, theirs)
+
+    def become(self, words: Sequence[str] | None) -> None:
+        """Run a command, or none and end."""
+        if (stdin := self.process.stdin) is not None:
+            stdin.write(b"" if words is None else json.dumps(list(words)).encode() + b"\n")
+            stdin.close()
 
 
 async def lines_of(pipe: int) -> AsyncIterator[Any]:
