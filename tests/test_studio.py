@@ -21,6 +21,7 @@ from marklab.catalog.scheme import known_schemes
 from marklab.cli.studio import _state
 from marklab.paths import PROGRAMS, REPOSITORY
 from marklab.spec.options import RUN
+from marklab.studio import runs
 from marklab.studio.app import application
 from marklab.studio.guard import OwnNames
 from marklab.studio.serve import Listening
@@ -281,6 +282,22 @@ def test_one_run_at_a_time_which_can_be_cancelled(client: TestClient, tmp_path: 
     assert not (tmp_path / "results").exists() or not list((tmp_path / "results").iterdir())
     few = client.post("/api/runs", json=asked(flows=10)).json()["number"]
     assert wait(client, few)["state"] == "done"
+
+
+def test_a_run_that_takes_too_long_is_ended(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "_LONGEST_S", 1)
+    number = client.post("/api/runs", json=asked(flows=10_000_000, seeds=1000)).json()["number"]
+    run = wait(client, number)
+    assert (run["state"], "took more than 1 s; run its command in a terminal" in run["error"]) == ("failed", True)
+
+
+def test_a_program_that_never_lets_go_of_a_packet_ends(client: TestClient) -> None:
+    line = "above.apply(q.sojourn_us, t, CAUSE_SOJOURN, decision, cause);"
+    endless = TCN.replace(line, f"{line} recirculate_preserving_field_list(0);")
+    assert endless != TCN
+    run = wait(client, client.post("/api/runs", json=asked(endless, flows=5)).json()["number"])
+    assert run["state"] == "done"
+    assert run["result"]["schemes"]["tcn-edited"]["unfinished"] == 5
 
 
 def children_of(number: int) -> list[int]:

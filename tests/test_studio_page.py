@@ -356,6 +356,37 @@ def test_all_of_it_can_be_read_and_used(
     assert len(found["passes"]) > 15
 
 
+def test_of_two_pages_the_second_one_waits(page: Page, address: str) -> None:
+    page.get_by_label("flows", exact=True).fill("200000")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    assert page.context.browser is not None
+    other = page.context.browser.new_page()
+    other.set_default_timeout(PATIENCE_MS)
+    other.goto(address)
+    expect(other.locator("#problems")).to_have_text(COMPILES)
+    expect(other.locator("#start")).to_be_enabled()
+    other.get_by_role("button", name="Run").click()
+    expect(other.locator("#status")).to_contain_text("another run has not ended")
+    other.close()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#status")).to_have_text("Cancelled.")
+
+
+def test_what_was_typed_stays_when_the_server_has_gone(tmp_path: Path) -> None:
+    with started() as chromium:
+        with serving(tmp_path) as address:
+            page = chromium.new_page()
+            page.set_default_timeout(PATIENCE_MS)
+            page.goto(address)
+            expect(page.locator("#problems")).to_have_text(COMPILES)
+            open_scheme(page, "tcn")
+        type_after(page, "params.apply();", " // mine")
+        page.get_by_role("button", name="Run").click()
+        expect(page.locator("#status")).to_contain_text("the server does not answer: start `studio` again")
+        expect(page.get_by_label("Program tcn")).to_contain_text("params.apply(); // mine")
+
+
 def test_a_wrong_token_is_explained(address: str) -> None:
     with started() as chromium:
         page = chromium.new_page()

@@ -61,6 +61,8 @@ def serve(
             )
             where = f"port {at.port}" if at.host == LOCAL else f"{at.host}, port {at.port}"
             raise SetupError(f"cannot serve at {where}: {error.strerror}", remedy) from error
+        # From now on a browser is not refused, but waits until the server is ready.
+        listening.listen()
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(24)
         address = f"http://{at.host}:{port}/#token={token}" + (f"&state={state}" if state is not None else "")
