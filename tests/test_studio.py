@@ -18,7 +18,7 @@ from httpx2 import Client, ConnectError, Response
 from starlette.testclient import TestClient
 
 from marklab.catalog.scheme import known_schemes
-from marklab.cli.studio import _state
+from marklab.cli.writing.studio import _state
 from marklab.paths import PROGRAMS, REPOSITORY
 from marklab.spec.options import RUN
 from marklab.studio import runs

@@ -44,8 +44,8 @@ _COMMANDS = {
     "burst-queue": "marklab.cli.papers.burst_queue",
     "doctor": "marklab.cli.doctor",
     "explain": "marklab.cli.explain",
-    "lsp": "marklab.cli.lsp",
-    "studio": "marklab.cli.studio",
+    "lsp": "marklab.cli.writing.lsp",
+    "studio": "marklab.cli.writing.studio",
 }
 
 # Commands that do something without arguments; the others show their help.

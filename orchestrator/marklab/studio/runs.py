@@ -179,7 +179,7 @@ class _Spare:
     async def started(cls) -> _Spare:
         ours, theirs = os.pipe()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "marklab.studio.spare"),
+            *(sys.executable, "-m", "marklab.cli.writing.spare"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A process that is ready to become a command: `python -m marklab.studio.spare`.
+"""A process that is ready to become a command: `python -m marklab.cli.writing.spare`.
 
 It has loaded what a run needs, which takes longer than a short run, and waits for a line of JSON with the words of the
 command. If none comes, it ends.
