@@ -297,6 +297,8 @@ def test_a_link_brings_program_and_settings_and_runs_nothing(page: Page, tmp_pat
     page.get_by_text("Parameters of the scheme").click()
     page.get_by_label("t", exact=True).fill("50us")
     page.get_by_role("button", name="Link").click()
+    # The page packs its state before it shows the link.
+    expect(page.locator("#line")).to_have_value(re.compile("#state="))
     link = page.locator("#line").input_value()
     assert "token" not in link
     page.keyboard.press("Escape")
