@@ -154,11 +154,11 @@ def test_only_points_that_a_claim_is_about_are_run() -> None:
 
 
 def test_a_grid_is_narrowed_to_values_as_they_are_written() -> None:
-    grid = {"queues": ["fifo", "dwrr:count=4"], "load": [0.1, 0.5, 0.9]}
+    grid = {"queues": ["fifo", "dwrr:count=4"], "transport.ecn_plus": [False, True], "load": [0.1, 0.5, 0.9]}
     paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": [PAPER_AT_90]}, "")
-    narrow = paper.narrowed({"load": ["0.9", "0.1"], "queues": ["fifo"]})
-    assert narrow.grid == {"queues": ("fifo",), "load": (0.1, 0.9)}
-    assert list(narrow.points()) == [{"queues": "fifo", "load": 0.9}]
+    narrow = paper.narrowed({"load": ["0.9", "0.1"], "queues": ["fifo"], "transport.ecn_plus": ["true"]})
+    assert narrow.grid == {"queues": ("fifo",), "transport.ecn_plus": (True,), "load": (0.1, 0.9)}
+    assert list(narrow.points()) == [{"queues": "fifo", "transport.ecn_plus": True, "load": 0.9}]
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,7 @@ def test_odd_values_are_refused_in_words(key: str) -> None:
         ({"flows": 10**9}, "flows: `1000000000` should be less than or equal to 10000000", "at least 0"),
         ({"load": "abc"}, "load: `abc` is not a number", "above 0 and at most 2"),
         ({"transport": "dctpc"}, "transport.control: `dctpc` should be", "did you mean `dctcp`?"),
+        ({"load_by": "wire"}, "load_by: `wire` should be", "known: delivered, payload"),
         ({"transport": {"mss": 0}}, "transport.mss: `0` should be", "at least 1B and at most 65KB"),
         ({"topology": {"hosts": ["a"], "links": []}}, "hosts: it needs at least 2, not 1", None),
         ({"transport": {"min_rto": "61s"}}, "transport.min_rto: `61000000000` should be", "above 0s and at most 60s"),

@@ -44,6 +44,8 @@ def test_a_profile_is_written_by_name_and_overridden_by_setting() -> None:
         ({"profile": "rfc", "undo": True}, "undo needs D-SACK"),
         ({"profile": "linux", "loss_detection": "dupthresh"}, "a tail loss probe needs RACK"),
         ({"profile": "linux", "initial_alpha": 1.1}, "initial_alpha"),
+        ({"profile": "linux", "min_window": 0}, "a window has a bound where it comes down by prr"),
+        ({"profile": "ns-2", "min_window": -1}, "stack.min_window"),
         ({"profile": "linux", "pace": True}, "pace"),
         ({"profile": "linux", "pacing": "fast"}, "pacing"),
         ({"gro_segments": 45, "gro_timeout": "1us"}, "stack.gro_segments: `45` should be less than or equal to 44"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import (
@@ -180,8 +180,10 @@ _SAID = {
 
 
 def _nearest(written: object, field: FieldInfo | None) -> str | None:
-    choices = get_args(field.annotation) if field is not None else ()
-    return unknown("value", str(written), map(str, choices)).remedy if choices else None
+    kinds = (field.annotation, *get_args(field.annotation)) if field is not None else ()
+    # The choices may be one of several kinds of value, as in `Literal["a", "b"] | None`.
+    choices = [str(choice) for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+    return unknown("value", str(written), choices).remedy if choices else None
 
 
 def _range(field: FieldInfo | None) -> str | None:

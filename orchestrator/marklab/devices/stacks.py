@@ -207,7 +207,7 @@ _NS_2: Mapping[str, Any] = {
     "pipe": "acks",
     "loss_base": "cwnd",
     "timeouts_halve_again": True,
-    "min_window": 1,
+    "min_window": 0,
 }
 
 _NS_2_SOURCES: Mapping[str, str] = {
@@ -221,7 +221,7 @@ _NS_2_SOURCES: Mapping[str, str] = {
     "pipe": "tcp/tcp-full.cc, SackFullTcpAgent::send_allowed, pack_action and FullTcpAgent::recv",
     "loss_base": "tcp/tcp.cc, slowdown: windowd",
     "timeouts_halve_again": "tcp/tcp-full.cc, FullTcpAgent::timeout_action",
-    "min_window": "tcp/tcp.cc, slowdown: of cwnd_; of ssthresh_ 2",
+    "min_window": "tcp/tcp.cc, TcpAgent::ecn and slowdown: no bound of cwnd_; of ssthresh_ 2",
     "max_burst": "tcl/lib/ns-default.tcl: maxburst_ 0",
     "idle": "tcp/tcp-full.cc, FullTcpAgent::foutput: idle_restart, CLOSE_CWND_INIT",
     "rto_estimator": "tcp/tcp.cc, rtt_update and rtt_timeout, in ticks of tcpTick_",
@@ -344,7 +344,9 @@ class Stack(Model):
     pipe: Literal["rfc6675", "acks"] = Field(description="what counts as in the network")
     loss_base: Literal["flight", "cwnd"] = Field(description="what a loss halves")
     timeouts_halve_again: bool = Field(description="a timeout halves again what is being repaired")
-    min_window: int = Field(ge=1, le=1000, description="segments, after a reduction")
+    min_window: int = Field(
+        ge=0, le=1000, description="segments, after a reduction; 0: no bound of marks, and a wait below a segment"
+    )
     max_burst: int | None = Field(
         default=None, ge=1, le=10**6, description="segments that an acknowledgement lets leave at most; null: no bound"
     )
@@ -390,6 +392,8 @@ class Stack(Model):
             raise BadInput("undo needs D-SACK, by which the receiver reports what arrived twice", "dsack: true")
         if self.tail_loss_probe and self.loss_detection != "rack":
             raise BadInput("a tail loss probe needs RACK, which finds losses by its answer", "loss_detection: rack")
+        if self.min_window == 0 and self.recovery != "rfc6675":
+            raise BadInput(f"a window has a bound where it comes down by {self.recovery}", "min_window: 1")
         if self.gro_segments > 1 and self.gro_timeout_ns == 0:
             raise BadInput("merged segments need a time that they wait at most", "gro_timeout: 50us")
         if self.gro_timeout_ns > 0 and self.gro_segments <= 1:

@@ -158,7 +158,7 @@ class PaperExperiment(Model):
         for key, wanted in at.items():
             if key not in grid:
                 raise unknown("setting of the grid", key, grid)
-            values = {str(value): value for value in grid[key]}
+            values = {_written(value): value for value in grid[key]}
             for text in wanted:
                 if text not in values:
                     raise unknown(f"{key} of the grid", text, values)
@@ -218,3 +218,8 @@ def runs_of(paper: PaperExperiment) -> Iterator[tuple[Settings, Spec, tuple[str,
                 settings |= size.model_dump(exclude={"at"}, exclude_none=True)
         spec = make_spec(settings)
         yield point, spec, tuple(choice.label for choice in spec.choices)
+
+
+def _written(value: object) -> str:
+    """A value of the grid as its file has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

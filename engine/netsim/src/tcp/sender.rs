@@ -36,7 +36,7 @@ impl SenderConfig {
             WindowUnit::Bytes => 1,
             WindowUnit::Segments => mss,
         };
-        let smallest = mss * u64::from(self.stack.min_window);
+        let smallest = mss * u64::from(self.stack.min_window.max(1));
         Window { unit, smallest, growth: self.stack.growth, ..Window::new(mss, self.initial_window.into()) }
     }
 }
@@ -714,14 +714,23 @@ impl Sender {
         if sent { None } else { self.next_lost(now) }
     }
 
-    /// Whether the window has room for a segment that begins there; one segment may always be in flight.
+    /// Whether the window has room for a segment that begins there; one segment may always be in flight, unless marks have
+    /// brought the window below it.
     fn fits(&self, start: u64, weight: u64) -> bool {
+        if self.is_below_a_segment() {
+            return false;
+        }
         let pipe = match (self.config.stack.pipe, self.state) {
             (Pipe::Rfc6675, _) => self.board.pipe(),
             (Pipe::Acks, CaState::Recovery) => self.ack_pipe,
             (Pipe::Acks, _) => start - self.snd_una,
         };
         pipe == 0 || pipe + weight <= self.window.cwnd
+    }
+
+    /// Whether marks have brought the window below a segment ([`Stack::min_window`]): nothing leaves before a timeout.
+    fn is_below_a_segment(&self) -> bool {
+        self.config.stack.min_window == 0 && self.window.cwnd < self.window.mss
     }
 
     /// Counts an acknowledgement in a recovery: a segment has arrived, and if it advances, so has one that was lost.
@@ -1014,6 +1023,9 @@ impl Sender {
     fn enter_cwr(&mut self) {
         let ssthresh = self.control.ssthresh_after_marks(&self.window);
         self.reduce_to(ssthresh);
+        if self.config.stack.min_window == 0 {
+            self.window.cwnd = ssthresh;
+        }
         self.undo = None;
         self.high_seq = self.snd_nxt;
         self.state = CaState::Cwr;
@@ -1082,8 +1094,18 @@ impl Sender {
             }
             Some((Timer::Probe, _)) => self.restart_rto_of_head(now),
             Some((Timer::Reordering, _)) => self.end_reordering(now),
+            Some((Timer::Rto, _)) if self.board.is_empty() => self.begin_again(),
             Some((Timer::Rto, _)) | None => self.enter_loss(now),
         }
+    }
+
+    /// A window below a segment has waited for its timeout. Nothing is in flight, so that the connection counts as idle.
+    fn begin_again(&mut self) {
+        let idle = self.config.stack.idle_restart != IdleRestart::Never;
+        let segments = if idle { self.config.initial_window } else { 1 };
+        self.window.cwnd = self.window.mss * u64::from(segments);
+        self.rtt.back_off();
+        self.stats.timeouts += 1;
     }
 
     /// Everything in flight counts as lost (RFC 6298 section 5, RFC 5681 section 3.1). If the same data time out again,
@@ -1278,7 +1300,7 @@ impl Sender {
     fn set_timer(&mut self, news: &News<'_>, losses: &Losses) {
         let now = news.now;
         if self.board.is_empty() {
-            self.timer = None;
+            self.timer = self.is_below_a_segment().then(|| (Timer::Rto, now + self.rtt.rto()));
             return;
         }
         if let Some(wait) = losses.look_again {
@@ -1621,6 +1643,53 @@ mod tests {
         assert_eq!(next.iter().map(|segment| segment.cwr).collect::<Vec<_>>(), [true, false, false, false]);
         ack(&mut sender, at(200), 11, &[], true);
         assert_eq!((sender.window().cwnd, sender.stats.ecn_reductions), (2_500, 2));
+    }
+
+    /// What a window of two segments sends after marks on both, after one on the segment that follows, and at the timeout
+    /// if it waits for one.
+    fn sent_after_marks(min_window: u32) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
+        let mut sender = sender(EcnStar);
+        let stack = &mut sender.config.stack;
+        (stack.min_window, stack.pipe, stack.growth) = (min_window, Pipe::Acks, Growth::Acks);
+        stack.idle_restart = IdleRestart::Rfc5681;
+        sender.config.initial_window = 2;
+        sender.window = sender.config.window();
+        sender.write(1_000_000);
+        assert_eq!(send_all(&mut sender, at(0)), [0, 1]);
+        ack(&mut sender, at(100), 1, &[], true);
+        ack(&mut sender, at(100), 2, &[], true);
+        let first = send_all(&mut sender, at(100));
+        ack(&mut sender, at(200), 3, &[], true);
+        let second = send_all(&mut sender, at(200));
+        let due = sender.deadline().expect("something is in flight, or the window waits");
+        if second.is_empty() {
+            assert_eq!((due, sender.window().cwnd), (at(200) + sender.rtt().rto(), 500));
+            sender.on_timeout(due);
+            assert_eq!((sender.stats.timeouts, sender.stats.retransmissions), (1, 0));
+        }
+        (first, second, send_all(&mut sender, due))
+    }
+
+    #[test]
+    fn marks_bring_a_window_down_to_a_segment_or_below_it_where_it_waits_for_a_timeout() {
+        assert_eq!(sent_after_marks(2), (vec![2, 3], vec![4], vec![]));
+        assert_eq!(sent_after_marks(1), (vec![2], vec![3], vec![]));
+        assert_eq!(sent_after_marks(0), (vec![2], vec![], vec![3, 4]));
+    }
+
+    #[test]
+    fn a_window_below_a_segment_lets_go_of_nothing_that_is_written_while_it_waits() {
+        let mut sender = sender(EcnStar);
+        (sender.config.stack.min_window, sender.config.initial_window) = (0, 1);
+        sender.window = sender.config.window();
+        sender.write(1000);
+        send_all(&mut sender, at(0));
+        ack(&mut sender, at(100), 1, &[], true);
+        sender.write(1000);
+        assert!(send_all(&mut sender, at(150)).is_empty());
+        let due = sender.deadline().expect("it waits");
+        sender.on_timeout(due);
+        assert_eq!((sender.window().cwnd, send_all(&mut sender, due)), (1000, vec![1]));
     }
 
     #[test]

@@ -27,7 +27,10 @@ pub struct Stack {
     pub loss_base: LossBase,
     /// Whether a timeout halves again what is being repaired. RFC 5681 section 3.1 and Linux keep the threshold.
     pub timeouts_halve_again: bool,
-    /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2).
+    /// Smallest window after a reduction, in segments (RFC 5681 section 3.1: 2). With 0, marks reduce it without a bound,
+    /// and below a segment nothing leaves before a timeout, as RFC 3168 section 6.1.2 has it for a window of one segment.
+    /// The connection then begins again, as ns-2's does (`TcpAgent::slowdown`, `FullTcpAgent::foutput`: `idle_restart`).
+    /// Not with a gradual [`Recovery`].
     pub min_window: u32,
     /// Most segments that leave at an acknowledgement or a timeout, or when data are written, besides a fast retransmit;
     /// `None`: all that the window allows. ns-2 calls it `maxburst_`.
