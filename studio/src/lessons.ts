@@ -50,6 +50,17 @@ export class Lessons {
     await this.refresh();
   }
 
+  /** The lesson that is open; empty if none is. */
+  get id(): string {
+    return chooser.value;
+  }
+
+  /** Opens a lesson. One that this studio does not have is none. */
+  async open(id: string): Promise<void> {
+    chooser.value = this.known.some((each) => each.id === id) ? id : NONE;
+    await this.show();
+  }
+
   private get lesson(): api.Lesson | undefined {
     return this.known.find(({ id }) => id === chooser.value);
   }
@@ -67,8 +78,7 @@ export class Lessons {
     const close = child(area, "button", "Close");
     close.className = "plain close";
     close.addEventListener("click", () => {
-      chooser.value = NONE;
-      void this.page.attempt(() => this.show());
+      void this.page.attempt(() => this.open(NONE));
       chooser.focus();
     });
     for (const text of lesson.text) write(child(area, "p"), text);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// All that a person has written, as text for a link: the program, if it was changed, and the form.
+// All that a person has written, as text for a link: the program, if it was changed, the form, and the lesson that is open.
 import type { Settings } from "./api";
 
 export interface State extends Settings {
   scheme: string;
   /** Null for the scheme as it is. */
   text: string | null;
+  /** Empty if none is open. */
+  lesson: string;
 }
 
 async function through(bytes: BlobPart, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
@@ -34,5 +36,5 @@ export async function unpack(text: string): Promise<State> {
   if (!isText(found.scheme) || !(found.text === null || isText(found.text)) || !isTexts(found.settings) || !isTexts(found.params)) {
     throw new Error("the link is of another version of the studio");
   }
-  return found as State;
+  return { ...(found as State), lesson: isText(found.lesson) ? String(found.lesson) : "" };
 }

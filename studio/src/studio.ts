@@ -207,9 +207,9 @@ function askFor(title: string, hint: string, text: string, done: (text: string) 
 async function shareLink(): Promise<void> {
   if (editor === undefined || settings === undefined) return;
   const { name, text } = editor.written;
-  const packed = await pack({ scheme: name, text: text === original ? null : text, ...settings.settings });
+  const packed = await pack({ scheme: name, text: text === original ? null : text, lesson: lessons.id, ...settings.settings });
   const hint =
-    "It has the program and the settings, and nothing else; who opens it runs nothing. Elsewhere: python orchestrator.py studio LINK";
+    "It has the program, the settings and the open lesson, and nothing else; who opens it runs nothing. Elsewhere: python orchestrator.py studio LINK";
   askFor("Link", hint, `${location.origin}/#state=${packed}`, async (link) => {
     await navigator.clipboard.writeText(link);
     say("The link is copied.");
@@ -241,6 +241,7 @@ element("save").addEventListener("click", saveAs);
 /** Opens what a link brought. It runs nothing. */
 async function openBrought(packed: string): Promise<void> {
   const state = await unpack(packed);
+  await lessons.open(state.lesson);
   if (state.text !== null) drafts.set(state.scheme, state.text);
   chooser.value = state.scheme;
   await open(state.scheme);
@@ -251,7 +252,7 @@ async function openBrought(packed: string): Promise<void> {
 chooser.addEventListener("change", () => attempt(() => open(chooser.value)));
 
 attempt(async () => {
-  const [known, fields] = await Promise.all([api.programs(), api.settings()]);
+  const [known, fields] = await Promise.all([api.programs(), api.settings(), lessons.load()]);
   settings = new Form(fields, (right) => {
     rightSettings = right;
     enable();
@@ -260,5 +261,5 @@ attempt(async () => {
   chooser.value = known.some(({ name }) => name === "ecn-sharp") ? "ecn-sharp" : chooser.value;
   if (api.brought === null) await open(chooser.value);
   else await openBrought(api.brought);
-  await Promise.all([past.refresh(), lessons.load()]);
+  await past.refresh();
 });
