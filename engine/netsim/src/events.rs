@@ -183,12 +183,20 @@ impl<E: Ranked> EventQueue<E> {
         }
     }
 
-    /// Takes the next event, if it is earlier than `limit`.
+    /// Moves on to the next event, if it is earlier than `limit`. It stays the next one; [`EventQueue::next`] is it.
+    pub(crate) fn moves_before(&mut self, limit: Time) -> bool {
+        self.next_time().is_some_and(|time| time < limit) && self.move_on().is_some()
+    }
+
+    /// The event that the queue has moved on to.
+    pub(crate) fn next(&self) -> Option<(Time, &E)> {
+        let first = self.places.get(self.firsts[self.index_of(self.cursor)] as usize)?;
+        first.event.as_ref().map(|event| (first.time, event))
+    }
+
+    /// Moves the calendar on to the slot of the next event.
     #[inline(always)]
-    pub(crate) fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
-        if self.next_time()? >= limit {
-            return None;
-        }
+    fn move_on(&mut self) -> Option<()> {
         if self.ahead == NOWHERE {
             self.cursor = slot_of(self.far.peek()?.0.0);
             self.fetch_far();
@@ -198,6 +206,16 @@ impl<E: Ranked> EventQueue<E> {
                 self.fetch_far();
             }
         }
+        Some(())
+    }
+
+    /// Takes the next event, if it is earlier than `limit`.
+    #[inline(always)]
+    pub(crate) fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
+        if self.next_time()? >= limit {
+            return None;
+        }
+        self.move_on()?;
         let slot = self.index_of(self.cursor);
         let first = self.firsts[slot];
         let taken = &mut self.places[first as usize];
@@ -343,7 +361,10 @@ mod tests {
                     queue.push(Time::from_nanos(now + distance), (rank, number));
                     list.push((now + distance, (rank, number)));
                 } else {
-                    let popped = queue.pop_before(NEVER).map(|(time, event)| (time.nanos(), event));
+                    let seen = queue.moves_before(NEVER).then(|| queue.next().map(|(time, event)| (time, *event))).flatten();
+                    let popped = queue.pop_before(NEVER);
+                    prop_assert_eq!(seen, popped);
+                    let popped = popped.map(|(time, event)| (time.nanos(), event));
                     prop_assert_eq!(popped, take(&mut list));
                     now = popped.map_or(now, |(time, _)| time);
                 }

@@ -204,7 +204,7 @@ impl Follower {
     }
 
     /// Looks before an event, and without one after it.
-    pub(super) fn look(&mut self, shard: &mut Shard, event: Option<(Time, &Event)>) {
+    pub(super) fn look(&mut self, shard: &Shard, event: Option<(Time, &Event)>) {
         match event {
             Some((time, event)) => self.before(shard, time, event),
             None => self.after(shard),
@@ -251,7 +251,7 @@ impl Follower {
         });
     }
 
-    fn after(&mut self, shard: &mut Shard) {
+    fn after(&mut self, shard: &Shard) {
         let (Some(ledger), Some(journey)) = (self.ledger.take(), &mut self.journey) else { return };
         let Some(hop) = journey.hops.last_mut() else { return };
         let Node::Switch(switch) = &shard.nodes[hop.node] else { return };

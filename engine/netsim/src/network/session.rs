@@ -213,21 +213,18 @@ impl Session {
 
     // Packets
 
-    /// Takes and handles the next event, if it is not after `until`, and calls `look` before and after it: with the event,
+    /// Handles the next event, if it is not after `until`, and calls `look` before and after it: with the event,
     /// and without one.
-    fn step(
-        &mut self,
-        until: Time,
-        mut look: impl FnMut(&mut Shard, Option<(Time, &Event)>),
-    ) -> Result<bool, RunError> {
+    fn step(&mut self, until: Time, mut look: impl FnMut(&Shard, Option<(Time, &Event)>)) -> Result<bool, RunError> {
         let last = self.last_flow();
-        let Some((time, event)) = self.shard.env.events.pop_before(self.limit(until)) else {
+        let limit = self.limit(until);
+        if !self.shard.env.events.moves_before(limit) {
             self.ended |= until >= self.stop;
             return Ok(false);
-        };
-        look(&mut self.shard, Some((time, &event)));
-        self.shard.one(time, event);
-        look(&mut self.shard, None);
+        }
+        look(&self.shard, self.shard.env.events.next());
+        self.shard.run(limit, 1, usize::MAX);
+        look(&self.shard, None);
         self.after_events(last)?;
         Ok(true)
     }
