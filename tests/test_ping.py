@@ -5,14 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from marklab.errors import BadInput
-from marklab.fabrics import Sim
 from marklab.lab.hosts.ping import Pings
 from marklab.prepare.dilation import dilated_probes
-from marklab.prepare.experiment import prepare
-from marklab.spec.description import make_spec
 from marklab.traffic.probes import Probe
 
 MS = 10**6
@@ -45,11 +39,3 @@ def test_probes_are_dilated() -> None:
     probe = Probe.model_validate({"from": "h0", "to": "h4", "every": "1ms", "start": "3ms", "dscp": 2})
     slow = dilated_probes([probe], 100)[0]
     assert (slow.every_ns, slow.start_ns, slow.dscp) == (100 * MS, 300 * MS, 2)
-
-
-def test_cubic_is_of_real_hosts() -> None:
-    experiment = prepare(make_spec({"schemes": ["tcn"], "flows": 10, "transport": "cubic"}))
-    assert not experiment.spec.transport.uses_ecn
-    with pytest.raises(BadInput, match="no cubic") as caught:
-        Sim().check(experiment)
-    assert "--fabric mininet" in str(caught.value.remedy)

@@ -199,7 +199,7 @@ def test_a_difference_shows_the_script_and_the_events() -> None:
     ("change", "said"),
     [
         ({"control": "dcqcn"}, "DCQCN needs rates"),
-        ({"control": "cubic"}, "unknown variant `cubic`"),
+        ({"control": "vegas"}, "unknown variant `vegas`"),
         ({"mss_bytes": 0}, "segment size"),
         ({"control": "ear", "mss_bytes": 8, "delay_threshold_ns": 1}, "no room for the option"),
         ({"receive_window_bytes": 999}, "receive window"),

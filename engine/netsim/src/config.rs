@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::packet_trace::TracePackets;
 use crate::queue_samples::SampleQueues;
 use crate::queueing::Queueing;
-use crate::tcp::congestion::{CongestionControl, Dctcp, DctcpConfig, EcnStar, Reno};
+use crate::tcp::congestion::{CongestionControl, Cubic, Dctcp, DctcpConfig, EcnStar, Reno};
 use crate::tcp::stack::{MAX_GRO_SEGMENTS, Stack};
 use crate::tcp::{AutotuningConfig, EchoMode, MAX_ADVERTISED, ReceiverConfig, RtoConfig, SenderConfig};
 use crate::wire::{Echo, options};
@@ -123,6 +123,8 @@ pub enum Control {
     EcnStar,
     /// RFC 5681, without ECN.
     Reno,
+    /// RFC 9438, without ECN.
+    Cubic,
     /// DCTCP that reacts to delays instead of marks (EAR, APNet 2017, section 3.1).
     DelayDctcp,
     /// DCTCP that reacts to marks and delays (section 4.1).
@@ -288,7 +290,7 @@ impl Transport {
             _ if !ecn => EchoMode::None,
             Control::Dctcp | Control::Ear => EchoMode::Dctcp,
             Control::EcnStar => EchoMode::Latched,
-            Control::Reno | Control::DelayDctcp | Control::Dcqcn => EchoMode::None,
+            Control::Reno | Control::Cubic | Control::DelayDctcp | Control::Dcqcn => EchoMode::None,
         };
         let ack_delay = Duration::from_nanos(self.ack_delay_ns);
         ReceiverConfig {
@@ -320,8 +322,11 @@ impl Transport {
         self.mss_bytes - if self.measures_delay() { options::TIMING_BYTES as u32 } else { 0 }
     }
 
-    /// Congestion control of a connection. If its hosts do not take part in ECN, it is Reno for every transport.
+    /// Congestion control of a connection. If its hosts do not take part in ECN, what would need it is Reno.
     pub fn control(&self, ecn: bool) -> Box<dyn CongestionControl> {
+        if self.control == Control::Cubic {
+            return Box::<Cubic>::default();
+        }
         if !ecn {
             return Box::new(Reno);
         }
@@ -342,7 +347,7 @@ impl Transport {
             Control::Ear => Box::new(dctcp().and_delay(threshold)),
             Control::EcnStar => Box::new(EcnStar),
             // With queue pairs, only probes have connections, and these carry no segment.
-            Control::Reno | Control::Dcqcn => Box::new(Reno),
+            Control::Reno | Control::Cubic | Control::Dcqcn => Box::new(Reno),
         }
     }
 }

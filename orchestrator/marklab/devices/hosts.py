@@ -46,8 +46,6 @@ class Dcqcn(Model):
 
 Control = Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn"]
 CONTROLS: tuple[str, ...] = get_args(Control)
-# What simulated hosts do not have: only Linux's own.
-LINUX_CONTROLS = ("cubic",)
 
 
 class Transport(Model):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab.devices.hosts import LINUX_CONTROLS, Transport
+from marklab.devices.hosts import Transport
 from marklab.devices.lossless import thresholds
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
@@ -52,9 +52,6 @@ class Sim:
 
     def check(self, experiment: Experiment) -> None:
         """Refuse what simulated hosts and switches do not have."""
-        control = experiment.spec.transport.control
-        if control in LINUX_CONTROLS:
-            raise BadInput(f"simulated hosts have no {control}", "--fabric mininet, or --transport reno")
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
         _traced_packets(experiment)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from marklab.devices.hosts import CONTROLS, LINUX_CONTROLS
+from marklab.devices.hosts import CONTROLS
 from marklab.devices.stacks import PROFILES
 from marklab.spec.description import FABRICS, Spec
 from marklab.traffic.workload import known_workloads
@@ -95,7 +95,7 @@ RUN = (
     ),
     SettingOption(
         "transport", "NAME",
-        f"{', '.join(name for name in CONTROLS if name not in LINUX_CONTROLS)}; mininet: {', '.join(LINUX_CONTROLS)}.",
+        f"Congestion control of the hosts: {', '.join(CONTROLS)}; docs/transports.md.",
         NETWORK,
     ),
     SettingOption(

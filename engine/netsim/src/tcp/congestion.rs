@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion control: how a sender's window reacts to acknowledgements, marks, delays and losses.
 
-use marklab_units::Duration;
+use marklab_units::{Duration, Time};
 
 use super::stack::Growth;
 
+mod cubic;
 mod dctcp;
 mod delay;
 mod ecn_star;
 mod reno;
 
+pub use cubic::Cubic;
 pub use dctcp::{Alpha, Dctcp, DctcpConfig};
 pub use delay::DelaySignal;
 pub use ecn_star::EcnStar;
@@ -55,15 +57,18 @@ impl Window {
         if self.growth == Growth::Acks {
             return self.grow_by_acks();
         }
-        let slow_start = acked.min(self.ssthresh.saturating_sub(self.cwnd));
-        self.cwnd += slow_start;
-        if slow_start == acked {
-            return;
+        match (self.slow_start(acked), self.growth) {
+            (0, _) => {}
+            (left, Growth::Rfc3465 | Growth::Acks) => self.avoid_congestion(left),
+            (left, Growth::Ns3) => self.avoid_congestion_as_ns3(left),
         }
-        match self.growth {
-            Growth::Rfc3465 | Growth::Acks => self.avoid_congestion(acked - slow_start),
-            Growth::Ns3 => self.avoid_congestion_as_ns3(acked - slow_start),
-        }
+    }
+
+    /// Grows the window by acknowledged bytes up to the threshold. Returns those that are left.
+    pub fn slow_start(&mut self, acked: u64) -> u64 {
+        let grown = acked.min(self.ssthresh.saturating_sub(self.cwnd));
+        self.cwnd += grown;
+        acked - grown
     }
 
     fn grow_by_acks(&mut self) {
@@ -119,6 +124,10 @@ pub struct Acked {
     pub delivered: u64,
     /// Whether it signals congestion.
     pub congested: bool,
+    /// When it came.
+    pub now: Time,
+    /// Smoothed round trip; 0 before the first is measured.
+    pub srtt: Duration,
     /// First unacknowledged byte after this acknowledgement.
     pub snd_una: u64,
     /// Next new byte to send.
@@ -160,6 +169,9 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
     fn ssthresh_after_loss(&mut self, window: &Window, base: u64) -> u64 {
         window.half(base)
     }
+
+    /// A timeout: the threshold is reduced, and the window begins again with a segment.
+    fn on_timeout(&mut self) {}
 
     /// Whether a loss reduces a window that marks have just reduced. By RFC 3168 section 6.1.2, it does not.
     fn loss_after_marks(&self) -> bool {

@@ -821,7 +821,16 @@ impl Sender {
         let Sender { snd_una, snd_nxt, .. } = *self;
         let congested = self.control.congested(event.ece, event.one_way);
         if change.delivered > 0 {
-            self.control.on_ack(Acked { bytes: acked, delivered: change.delivered, congested, snd_una, snd_nxt });
+            let srtt = self.rtt.srtt().unwrap_or_default();
+            self.control.on_ack(Acked {
+                bytes: acked,
+                delivered: change.delivered,
+                congested,
+                now,
+                srtt,
+                snd_una,
+                snd_nxt,
+            });
         }
         if acked > 0 {
             self.timeouts = 0;
@@ -1126,6 +1135,7 @@ impl Sender {
             let ssthresh = self.control.ssthresh_after_loss(&self.window, base);
             self.window.ssthresh = ssthresh.max(self.window.smallest);
         }
+        self.control.on_timeout();
         self.board.lose_all(now);
         self.window.cwnd = self.board.pipe() + self.window.mss;
         self.window.restart_growth();

@@ -86,9 +86,9 @@ fn check(config: &Config, outcome: &Outcome, flows: &[Flow], frames: &[Vec<Captu
             streams.sort_unstable();
             prop_assert_eq!(streams, sizes);
         }
-        // Reno's packets are never ECN capable, so never marked.
-        let reno = config.transport.control == Control::Reno;
-        prop_assert!(!reno || frames.iter().all(|frame| (frame.ecn, frame.ece, frame.cwr) == (0, false, false)));
+        // Packets that are never ECN capable are never marked.
+        let without_ecn = matches!(config.transport.control, Control::Reno | Control::Cubic);
+        prop_assert!(!without_ecn || frames.iter().all(|frame| (frame.ecn, frame.ece, frame.cwr) == (0, false, false)));
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ proptest! {
     fn every_packet_is_accounted_for_and_every_flow_finishes(
         flows in flows(),
         queue in queue(),
-        control in prop_oneof![Just(Control::Dctcp), Just(Control::EcnStar), Just(Control::Reno)],
+        control in prop_oneof![Just(Control::Dctcp), Just(Control::EcnStar), Just(Control::Reno), Just(Control::Cubic)],
         connections in prop_oneof![Just(Connections::New), (0..3u32).prop_map(|per_pair| Connections::Persistent { per_pair })],
         nic in (any::<bool>(), 5..200u64, 1_600..30_000u64),
         ack_every in 1..4u32,

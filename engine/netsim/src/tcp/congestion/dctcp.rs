@@ -182,6 +182,8 @@ impl CongestionControl for Dctcp {
 
 #[cfg(test)]
 mod tests {
+    use marklab_units::Time;
+
     use super::*;
 
     /// One observation window of ten segments; `marked` of them are acknowledged with ECE.
@@ -191,6 +193,8 @@ mod tests {
                 bytes: 1000,
                 delivered: 1000,
                 congested: segment < marked,
+                now: Time::ZERO,
+                srtt: Duration::ZERO,
                 snd_una: window * 10_000 + segment * 1000 + 1000,
                 snd_nxt: (window + 1) * 10_000 + segment * 1000 + 1000,
             });
@@ -214,7 +218,8 @@ mod tests {
             let mut dctcp = Dctcp::new(DctcpConfig { late, ..DctcpConfig::default() });
             let mut after = |snd_una| {
                 let (bytes, snd_nxt) = (1000, snd_una + 10_000);
-                dctcp.on_ack(Acked { bytes, delivered: bytes, congested: false, snd_una, snd_nxt });
+                let (now, srtt) = (Time::ZERO, Duration::ZERO);
+                dctcp.on_ack(Acked { bytes, delivered: bytes, congested: false, now, srtt, snd_una, snd_nxt });
                 (dctcp.alpha.as_f64() * 16.0).round() as u32
             };
             assert_eq!([after(1000), after(11_000)], alphas);
