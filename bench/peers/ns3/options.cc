@@ -152,7 +152,7 @@ Options ParseOptions(int argc, char** argv) {
     cmd.AddValue("aqm_ports", "incast: all switch ports or receiver only", aqmPorts);
     cmd.AddValue("k_packets", "marking threshold", o.kPackets);
     cmd.AddValue("queue_packets", "limit of a switch port's queue", o.queuePackets);
-    cmd.AddValue("transport", "dctcp, newreno-ecn (ECN*) or newreno", transport);
+    cmd.AddValue("transport", "dctcp, newreno-ecn (ECN*), newreno or cubic", transport);
     cmd.AddValue("recovery", "how a window comes down: prr (over a round trip) or classic (at once)",
                  recovery);
     cmd.AddValue("segment", "TCP payload per segment [bytes]", o.segmentBytes);
@@ -180,7 +180,8 @@ Options ParseOptions(int argc, char** argv) {
     o.transport = Choose<Transport>("transport", transport,
                                     {{"dctcp", Transport::Dctcp},
                                      {"newreno-ecn", Transport::NewRenoEcn},
-                                     {"newreno", Transport::NewReno}});
+                                     {"newreno", Transport::NewReno},
+                                     {"cubic", Transport::Cubic}});
     o.recovery = Choose<Recovery>("recovery", recovery,
                                   {{"prr", Recovery::Prr}, {"classic", Recovery::Classic}});
     if (IsNameInNs3(aqm)) {

@@ -10,7 +10,7 @@
 namespace peer {
 
 enum class Topology { Incast, LeafSpine };
-enum class Transport { Dctcp, NewRenoEcn, NewReno };
+enum class Transport { Dctcp, NewRenoEcn, NewReno, Cubic };
 /// How a window is reduced: over a round trip (RFC 6937, as in Linux), or at once.
 enum class Recovery { Prr, Classic };
 enum class Aqm { Red, Step, Disc, None };

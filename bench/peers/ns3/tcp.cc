@@ -8,6 +8,7 @@
 #include "ns3/object-factory.h"
 #include "ns3/rtt-estimator.h"
 #include "ns3/simulator.h"
+#include "ns3/tcp-cubic.h"
 #include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-header.h"
 #include "ns3/tcp-l4-protocol.h"
@@ -34,7 +35,14 @@ constexpr uint64_t kClockGranularityUs = 100;
 constexpr uint64_t kInitialRttUs = 100;
 
 TypeId CongestionControlOf(Transport transport) {
-    return transport == Transport::Dctcp ? TcpDctcp::GetTypeId() : TcpLinuxReno::GetTypeId();
+    switch (transport) {
+    case Transport::Dctcp:
+        return TcpDctcp::GetTypeId();
+    case Transport::Cubic:
+        return TcpCubic::GetTypeId();
+    default:
+        return TcpLinuxReno::GetTypeId();
+    }
 }
 
 TypeId RecoveryOf(Recovery recovery) {
@@ -48,7 +56,8 @@ void ConfigureTcp(const Options& options) {
     const auto set = [](const std::string& name, const AttributeValue& value) {
         Config::SetDefault("ns3::" + name, value);
     };
-    const bool ecn = options.transport != Transport::NewReno;
+    const bool ecn =
+        options.transport == Transport::Dctcp || options.transport == Transport::NewRenoEcn;
     const TimeValue minRto(MicroSeconds(options.minRtoUs));
 
     set("TcpL4Protocol::SocketType", TypeIdValue(CongestionControlOf(options.transport)));

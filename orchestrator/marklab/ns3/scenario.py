@@ -47,7 +47,7 @@ LIKE_NS3_TRANSPORT: Mapping[str, Any] = {
     "cwnd_validation": False,
 }
 
-_TRANSPORTS = {"dctcp": "dctcp", "ecn-star": "newreno-ecn", "reno": "newreno"}
+_TRANSPORTS = {"dctcp": "dctcp", "ecn-star": "newreno-ecn", "reno": "newreno", "cubic": "cubic"}
 
 
 Options = Annotated[tuple[str, ...], OneOrMore()]
