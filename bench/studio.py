@@ -22,8 +22,9 @@ from browsing import serving, started
 from marklab.catalog.scheme import known_schemes
 from marklab.engine import binding as engine
 from marklab.fabrics import Cell
-from marklab.fabrics.sim import Sim
+from marklab.fabrics.sim import Sim, session
 from marklab.paths import PROGRAMS
+from marklab.playback.playback import Playback
 from marklab.prepare.experiment import prepare
 from marklab.results.traces import packet_table
 from marklab.spec.description import make_spec
@@ -41,7 +42,7 @@ PICTURES_PER_S = 12.5
 def main() -> None:
     """Measure all of it, and print a table."""
     table = Table("", "median", "worst", "aim")
-    for name, (values, unit, aim) in {**in_page(), **of_compiler(), **of_runs()}.items():
+    for name, (values, unit, aim) in {**in_page(), **of_compiler(), **of_copies(), **of_runs()}.items():
         worst = min(values) if aim.startswith("at least") else max(values)
         table.add_row(name, f"{statistics.median(values):.3g} {unit}", f"{worst:.3g} {unit}", aim)
     Console(width=120).print(table)
@@ -167,6 +168,41 @@ def of_compiler() -> Measured:
         return timed(lambda: list(written.source.problems()))
 
     return {"messages of the compiler, all schemes": ([seconds(name) for name in known_schemes()], "s", "0.1 s")}
+
+
+def of_copies() -> Measured:
+    """What copies of a run of 10^7 transmissions take: memory each, and time against the run without them."""
+    experiment = prepare(make_spec(LARGE))
+    cell = Cell(experiment, experiment.schemes[0], 1)
+
+    def alone() -> None:
+        run = session(cell)
+        while not run.ended:
+            run.run(MILLION * MILLION, MILLION)
+
+    sizes, times, counts = [], [], []
+    for _ in range(ROUNDS):
+        without = timed(alone)
+        begun = time.perf_counter()
+        held = Playback(cell, lambda *_: None)
+        times.append(100 * ((time.perf_counter() - begun) / without - 1))
+        counts.append(float(len(held.past)))
+        with_copies = memory_mb()
+        held.end()
+        sizes.append((with_copies - memory_mb()) / counts[-1])
+    return {
+        "copies of a run of 10^7 transmissions": (counts, "", ""),
+        "memory of a copy": (sizes, "MB", ""),
+        "copies: more time": (times, "%", ""),
+    }
+
+
+def memory_mb() -> float:
+    """What this process and its children have, with shared pages counted once."""
+    own = Path("/proc/self")
+    children = (own / f"task/{own.resolve().name}/children").read_text(encoding="ascii").split()
+    rollups = [(Path("/proc") / pid / "smaps_rollup").read_text(encoding="ascii") for pid in ("self", *children)]
+    return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line.startswith("Pss:")) / 1e3
 
 
 def of_runs() -> Measured:
