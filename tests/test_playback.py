@@ -35,6 +35,7 @@ from marklab.playback.timeline import MOST
 from marklab.promotion.beside import beside
 from marklab.spec.description import make_spec
 from marklab.topology import Port
+from processes import children_of
 
 SPEC = {
     "schemes": ["tcn", "droptail"],
@@ -189,11 +190,8 @@ def test_a_killed_playback_leaves_no_process(folder: Path) -> None:
         assert child.stdout is not None
         while "ready" not in child.stdout.readline():
             pass
-        listed = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(child.pid)], capture_output=True, text=True, check=True
-        )
+        copies = children_of(child.pid)
         child.kill()
-    copies = [int(pid) for pid in listed.stdout.split()]
     assert copies
     assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in copies))
 

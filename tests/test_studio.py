@@ -25,6 +25,7 @@ from marklab.studio import runs
 from marklab.studio.app import application
 from marklab.studio.guard import OwnNames
 from marklab.studio.serve import Listening
+from processes import children_of
 
 TOKEN = "the token"  # noqa: S105 - of these tests
 HOST = "127.0.0.1:8000"
@@ -300,11 +301,6 @@ def test_a_program_that_never_lets_go_of_a_packet_ends(client: TestClient) -> No
     assert run["result"]["schemes"]["tcn-edited"]["unfinished"] == 5
 
 
-def children_of(number: int) -> list[int]:
-    found = subprocess.run(["ps", "--ppid", str(number), "-o", "pid="], capture_output=True, text=True, check=False)
-    return [int(word) for word in found.stdout.split()]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_server_that_ends_leaves_no_process(tmp_path: Path, number: int) -> None:
     command = [sys.executable, "orchestrator.py", "studio", "--no-open", "--out", str(tmp_path)]
@@ -322,9 +318,10 @@ def test_a_server_that_ends_leaves_no_process(tmp_path: Path, number: int) -> No
                     break
                 except ConnectError:
                     time.sleep(0.1)
-        (child,) = children_of(server.pid)
+        children = children_of(server.pid)
         server.send_signal(number)
         server.wait(20)
+    (child,) = children
     until = time.monotonic() + 20
     while Path(f"/proc/{child}").exists():
         assert time.monotonic() < until, "the run goes on"
