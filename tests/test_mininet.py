@@ -22,7 +22,7 @@ import pytest
 
 from marklab.errors import BadInput, RunFailed, SetupError
 from marklab.fabrics.fabric import Cell
-from marklab.fabrics.mininet import Mininet, dilate
+from marklab.fabrics.mininet import LADDER, Mininet, dilate
 from marklab.lab import commands, workspace
 from marklab.lab.hosts import bpf, congestion
 from marklab.lab.network import Net, address, mininet
@@ -83,6 +83,15 @@ def test_a_scheme_that_drops_may_drain_its_queue_at_once(flow_list: Path, tmp_pa
     (found,) = json.loads(shown)["schemes"].values()
     assert found["unfinished"] == 0
     assert found["marks"]["total"] > 0
+
+
+@real
+def test_marks_come_back_at_the_largest_dilation(flow_list: Path, tmp_path: Path) -> None:
+    """A queue of 400 packets takes 0.4 s there, and slow start some round trips of 56 ms before."""
+    slow = lab(flow_list, tmp_path, "--scheme", "dctcp-red", "--dilation", str(LADDER[-1]), "--json")
+    (found,) = json.loads(commands.run(*slow, timeout_s=PATIENCE_S))["schemes"].values()
+    real_time = found["seeds"][0]["real_time"]
+    assert 0 < real_time["marks_echoed"] <= real_time["ce_received"] <= real_time["marks_made"]
 
 
 @real

@@ -33,7 +33,10 @@ from marklab.topology import Network
 # A machine that is half busy at full load has time for what comes at the wrong moment.
 _HEADROOM = 2.0
 _CAPACITY_MS = 400
-_MARKING_MS = 600
+# Of long flows, until marks have come back: slow start, and a full queue in front of the first mark. In the time of the
+# experiment, which a dilation stretches, and at least in real time.
+_MARKING_US = 6000
+_MARKING_AT_LEAST_MS = 600
 # A segment and its part of acknowledgements where every second segment has one.
 _FRAMES_PER_SEGMENT = 1.5
 
@@ -167,7 +170,8 @@ def _attempt(
     lost_by_hosts = sum(host_drops(net, range(len(net.graph.hosts))).values()) - lost_before
     # Of their own again: what long flows lose must not pass for what became of the datagrams.
     with running_switches(net, plan, folder / "marking") as switches:
-        flows = long_flows(net, senders[:2], receiver, _MARKING_MS, folder / "flows")
+        marking_ms = max(_MARKING_US * _dilation(experiment) // 1000, _MARKING_AT_LEAST_MS)
+        flows = long_flows(net, senders[:2], receiver, marking_ms, folder / "flows")
         marked = switches.stop()
     proven = Preflight(
         capacity_fps=0.0,
