@@ -31,20 +31,21 @@ impl Shard {
     // what is called from two places would no longer be inlined in either.
     #[inline(never)]
     pub(super) fn run(&mut self, limit: Time, most: u64, finished: usize) -> bool {
-        for handled in 1..=most {
-            let Some((time, event)) = self.env.events.pop_before(limit) else {
-                self.handled += handled - 1;
-                return false;
-            };
+        let mut left = most;
+        let more = loop {
+            if left == 0 {
+                break true;
+            }
+            let Some((time, event)) = self.env.events.pop_before(limit) else { break false };
+            left -= 1;
             self.env.now = time;
             self.handle(event);
             if self.env.tally.finished == finished {
-                self.handled += handled;
-                return false;
+                break false;
             }
-        }
-        self.handled += most;
-        true
+        };
+        self.handled += most - left;
+        more
     }
 
     /// Prefetches the connection of a frame that will arrive at a host.
