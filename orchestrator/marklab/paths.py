@@ -24,6 +24,7 @@ TWINS = PROGRAMS.parent / "tna"
 
 TRAFFIC = (_DATA / "traffic").resolve()
 EXPERIMENTS = (_DATA / "experiments").resolve()
+CONTROLLERS = (_DATA / "controllers").resolve()
 
 # The commit of a wheel or of source without git, as noted by `make wheel` or `artifact`.
 NOTED_COMMIT = _DATA / "commit"

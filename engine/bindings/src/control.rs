@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::objects::Operation;
+use crate::steps::Steps;
 use crate::{entries, refuse};
 
 /// The switch that is controlled.
@@ -21,6 +22,8 @@ pub(crate) enum Target {
     Alone(Arc<Mutex<Switch<Packet>>>),
     /// In its own thread: changes come between two packets.
     Live(Arc<Runner>),
+    /// In a simulated network, between two steps of its run.
+    Simulated(Arc<Steps>, usize),
 }
 
 /// Operations of a control plane on a switch.
@@ -214,6 +217,11 @@ impl Control {
                 };
                 python.detach(act).map_err(refuse)?
             }
+            Target::Simulated(steps, node) => steps.with(|session| {
+                let switch = session.switch(*node).ok_or_else(|| refuse(format!("node {node} is no switch")))?;
+                let (state, replication) = switch.control();
+                act(state, replication)
+            })?,
         }
     }
 

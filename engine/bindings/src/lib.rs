@@ -7,6 +7,7 @@
 mod comments;
 mod control;
 mod control_plane;
+mod controlled;
 mod diagnostics;
 mod entries;
 mod forwarding;
@@ -21,6 +22,7 @@ mod program;
 mod replay;
 mod session;
 mod simulate;
+mod steps;
 mod tcp;
 mod tofino;
 mod trace;
@@ -58,6 +60,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(language::candidates_at, module)?)?;
     module.add_function(wrap_pyfunction!(tofino::tofino_check, module)?)?;
     module.add_class::<control::Control>()?;
+    module.add_class::<controlled::ControlledRun>()?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<live::LiveSwitch>()?;
     module.add_class::<simulate::Progress>()?;

@@ -21,6 +21,7 @@ use crate::{packets, refuse, trace, views};
 pub(crate) struct Session {
     /// Boxed, since Python's allocator does not align to cache lines.
     inner: Mutex<Box<marklab_netsim::Session>>,
+    spotlight: Arc<Spotlight>,
     program: Py<Program>,
     config: Config,
 }
@@ -48,8 +49,8 @@ impl Session {
         let engine: Arc<dyn Engine> = spotlight.clone();
         let inputs = Inputs { config, program: own, shared_entries, entries: &entries, flows: &flows, seed };
         let (config, network) = inputs.network(&engine)?;
-        let inner = Mutex::new(Box::new(marklab_netsim::Session::new(network, spotlight)));
-        Ok(Session { inner, program, config })
+        let inner = Mutex::new(Box::new(marklab_netsim::Session::new(network)));
+        Ok(Session { inner, spotlight, program, config })
     }
 
     /// Time of the last event in ns.
@@ -158,7 +159,8 @@ impl Session {
     fn follow(&self, python: Python<'_>, arrival: Arrival) -> PyResult<Option<String>> {
         let (time, node, port) = arrival;
         let birth = Birth { time: Time::from_nanos(time), node, port };
-        let journey = python.detach(|| self.inner().follow(birth)).map_err(|error| self.failed(error))?;
+        let journey =
+            python.detach(|| self.inner().follow(&self.spotlight, birth)).map_err(|error| self.failed(error))?;
         Ok(journey.map(|journey| self.described(&journey).to_string()))
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use hdrhistogram::Histogram;
 use marklab_netsim::{
     BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Parallelism,
     Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace,
@@ -283,7 +284,8 @@ type Described<'a> = (&'a String, usize, &'a Queueing, &'a [(u32, usize)]);
 /// A value of each flow.
 type FlowNumber = fn(&marklab_netsim::FlowRecord) -> u64;
 
-fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
+/// All that was observed in a run.
+pub(crate) fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(python);
     result.set_item("report", report(config, &outcome).to_string())?;
     let fct = |fct: Option<Duration>| fct.map_or(-1, |fct| fct.nanos() as i64);
@@ -323,18 +325,22 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
         result.set_item("packet_trace", packets::columns(python, trace)?)?;
     }
     result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
-    let rtts = PyDict::new(python);
-    let counted: Vec<_> = outcome.rtts.iter_recorded().collect();
-    let middle = |value| outcome.rtts.median_equivalent(value);
-    let values: Vec<_> = counted.iter().map(|step| middle(step.value_iterated_to())).collect();
-    rtts.set_item("rtt_ns", values.into_pyarray(python))?;
-    let packets: Vec<_> = counted.iter().map(|step| step.count_since_last_iteration()).collect();
-    rtts.set_item("packets", packets.into_pyarray(python))?;
-    result.set_item("rtts", rtts)?;
+    result.set_item("rtts", rtt_columns(python, &outcome.rtts)?)?;
     if let Some(samples) = &outcome.queue_samples {
         result.set_item("queue_samples", sample_columns(python, samples, "packets", |port| &port.seen)?)?;
         result.set_item("flow_samples", sample_columns(python, samples, "flows", |port| &port.flows)?)?;
     }
+    Ok(result)
+}
+
+/// Columns of a histogram of round-trip times: the middle of each range that has any, and their number.
+pub(crate) fn rtt_columns<'py>(python: Python<'py>, rtts: &Histogram<u64>) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(python);
+    let counted: Vec<_> = rtts.iter_recorded().collect();
+    let values: Vec<_> = counted.iter().map(|step| rtts.median_equivalent(step.value_iterated_to())).collect();
+    result.set_item("rtt_ns", values.into_pyarray(python))?;
+    let packets: Vec<_> = counted.iter().map(|step| step.count_since_last_iteration()).collect();
+    result.set_item("packets", packets.into_pyarray(python))?;
     Ok(result)
 }
 

@@ -13,8 +13,9 @@
 //! - `sending`, `receiving`, `opening`, `nic`, `probes`, `rdma_hosts`: what hosts do;
 //! - `switches`: switches; `lossless`: lossless lines, of switches and hosts;
 //! - `shard`: nodes with their events; `build`: a network from its description;
-//! - `view`: how a network stands; `journey`, `session`: runs in steps, for those who look at them;
-//! - `partition`, `parallelism`, `outcome`, `threads`: the run, how many threads it could keep busy, and its end.
+//! - `view`: how a network stands; `outcome`: what was observed;
+//! - `journey`, `session`: runs in steps, for those who look at them or change them;
+//! - `partition`, `parallelism`, `threads`: the run, and how many threads it could keep busy.
 
 mod build;
 mod client;

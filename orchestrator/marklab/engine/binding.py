@@ -194,6 +194,30 @@ class Session(Protocol):
         """Runs on through all that happens to a packet, and gives it as JSON."""
 
 
+class ControlledRun(Protocol):
+    """A run in steps, between which switches are read and written; what the engine refuses raises EngineError."""
+
+    ended: bool
+
+    def lines(self) -> list[tuple[int, int, int, int]]:
+        """Node and port of both ends of each line."""
+
+    def run(self, until_ns: int, watch: Watch) -> None:
+        """Handles all events up to a time."""
+
+    def view(self) -> dict[str, NDArray[np.uint64]]:
+        """How the lines stand, as `Session.view` gives it."""
+
+    def rtts(self) -> dict[str, NDArray[np.uint64]]:
+        """Round-trip times measured so far, to one part in a hundred: `rtt_ns`, and `packets` of each."""
+
+    def switch(self, node: int) -> Control:
+        """The control plane of a switch."""
+
+    def outcome(self) -> dict[str, Any]:
+        """What `simulate` gives, of a run that has ended; nothing is left of it afterwards."""
+
+
 class Watch(Protocol):
     """How far a run is, and the wish to end it."""
 
@@ -303,6 +327,16 @@ class _Module(Protocol):
         flows: Mapping[str, NDArray[Any]],
         seed: int,
     ) -> Session: ...
+
+    def ControlledRun(  # noqa: N802
+        self,
+        config: str,
+        program: CompiledProgram,
+        shared_entries: str,
+        entries: Sequence[str],
+        flows: Mapping[str, NDArray[Any]],
+        seed: int,
+    ) -> ControlledRun: ...
 
     def simulate(
         self,
@@ -598,6 +632,25 @@ def new_session(inputs: Inputs) -> Session:
     """A simulated run in steps, before its first event."""
     with _explained():
         return _module().Session(*inputs.arguments)
+
+
+def new_controlled_run(inputs: Inputs) -> ControlledRun:
+    """A simulated run in steps, before its first event, whose switches can be changed."""
+    with _explained():
+        return _module().ControlledRun(*inputs.arguments)
+
+
+def run_until(run: ControlledRun, until_ns: int, watch: Watch) -> None:
+    """Handle all events of a controlled run up to a time. Raises Cancelled."""
+    with _explained():
+        run.run(until_ns, watch)
+
+
+def outcome_of(run: ControlledRun) -> dict[str, Any]:
+    """What a controlled run that has ended gives, as `simulate` does."""
+    with _explained():
+        result = run.outcome()
+    return result | {"report": json.loads(result["report"])}
 
 
 def new_tcp_sender(transport: Mapping[str, Any]) -> TcpSender:

@@ -89,6 +89,8 @@ def _check_simulated_only(spec: Spec) -> None:
     }
     for name in (name for name, given in refused.items() if given):
         raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
+    if spec.controller is not None:
+        raise BadInput("a controller runs in virtual time only", "leave it out, or --fabric sim")
     if spec.ecn_share is not None:
         raise BadInput(
             "real hosts have no `ecn_share`: whether a host takes part in ECN is one setting for all of its flows",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.controllers import loop
 from marklab.devices.hosts import Transport
 from marklab.devices.lossless import thresholds
 from marklab.engine import binding as engine
@@ -56,6 +57,10 @@ class Sim:
             find_port(experiment.network, experiment.spec.pcap)
         _traced_packets(experiment)
         _probes(experiment)
+        for scheme in experiment.schemes:
+            if scheme.controller is not None:
+                first = Cell(experiment, scheme, experiment.spec.first_seed)
+                loop.rehearse(scheme.controller, experiment.network.graph, _inputs(first, []))
         if experiment.spec.trace_flows_ns is not None:
             _check_traced_flows(experiment)
 
@@ -77,7 +82,7 @@ class Sim:
         flows = experiment.flow_lists[cell.seed]
         traced = traced_ports(experiment)
         start = time.thread_time()
-        result = engine.simulate(_inputs(cell, traced), watch, cell.threads, THREADS if cell.measured else ())
+        result = _simulated(cell, traced, watch)
         cpu_s = time.thread_time() - start + result["other_threads_ns"] / 1e9
         flows, rows = flows.as_begun(result["start_ns"]) if flows.waiting.any() else (flows, np.arange(len(flows)))
         names = experiment.network.graph.names
@@ -104,12 +109,29 @@ class Sim:
             queue_samples=_named(result.get("queue_samples"), names),
             flow_samples=_named(result.get("flow_samples"), names),
             threads=result["threads"],
-            parallelism=_parallelism(result["parallelism"]) if cell.measured else None,
+            control=result.get("control"),
+            parallelism=_parallelism(result["parallelism"]) if "parallelism" in result else None,
         )
 
 
+def _simulated(cell: Cell, traced: list[Port], watch: engine.Watch) -> Mapping[str, Any]:
+    controller = cell.scheme.controller
+    if controller is not None:
+        # On one thread, since all switches are read and written at one time.
+        return loop.simulate(controller, cell.experiment.network.graph, _inputs(cell, traced), watch)
+    return engine.simulate(_inputs(cell, traced), watch, cell.threads, THREADS if cell.measured else ())
+
+
 def session(cell: Cell) -> engine.Session:
-    """A cell as a run in steps, without recordings: the same run as `Sim.run`."""
+    """A cell as a run in steps, without recordings: the same run as `Sim.run`.
+
+    Raises BadInput if it has a controller.
+    """
+    if cell.scheme.controller is not None:
+        raise BadInput(
+            f"{cell.scheme.label} has the controller {cell.scheme.controller}, and cannot be run again in steps yet",
+            "a run without --controller, or its records: --trace-packets, --trace-queue",
+        )
     return engine.new_session(_inputs(replace(cell, captures=None), []))
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from marklab.catalog.choice import SchemeChoice
+from marklab.catalog.controller import ControllerChoice
 from marklab.catalog.description import Forwarding
 from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import Entry, FittedScheme, PortEstimate, Scheme, find_scheme
@@ -46,6 +47,8 @@ class ReadyScheme:
     program: engine.CompiledProgram
     entries: list[Entry]
     queues: Queues
+    # What reads and writes its switches during a run, if anything does.
+    controller: ControllerChoice | None = None
 
     @property
     def label(self) -> str:
@@ -55,6 +58,8 @@ class ReadyScheme:
     def identity(self) -> dict[str, Any]:
         """What decides its results, beside the description of the run."""
         own: dict[str, Any] = {"queues": str(self.queues)} if self.fitted.deals_out_queues else {}
+        if self.controller is not None:
+            own["controller"] = self.controller.identity()
         if self.mirrors:
             own["mirrors"] = {str(session): port for session, port in self.mirrors.items()}
         if self.fitted.filters:
@@ -184,7 +189,13 @@ def prepare(spec: Spec) -> Experiment:
     if spec.arch is not None:
         _check_ports(network)
     ecmp = graph.has_equal_ways
-    schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue_limit, spec.arch) for choice in spec.choices)
+    schemes = tuple(
+        replace(
+            ready_scheme(choice, setup, ecmp, spec.queue_limit, spec.arch),
+            controller=spec.controller if choice in spec.schemes else None,
+        )
+        for choice in spec.choices
+    )
     for scheme in schemes:
         if spec.mininet is not None:
             _check_real(scheme)

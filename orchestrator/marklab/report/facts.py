@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from marklab.devices.stacks import transport_title
 from marklab.report.terminal import real_fabric, topology_name
@@ -39,6 +40,8 @@ def _of(summary: Summary) -> Iterator[tuple[str, str]]:
     if added := sum(flow["count"] for flow in spec.get("added_flows", [])):
         yield "added flows", f"{added:,}"
     yield "seeds", str(spec["seeds"])
+    if "controller" in spec:
+        yield "controller", Path(spec["controller"]["path"]).stem
     if fabric := real_fabric(summary):
         yield "fabric", fabric
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -68,7 +69,8 @@ def _heading(summary: Summary) -> Text:
     what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
     where = topology_name(spec["topology"])
     fabric = real_fabric(summary)
-    how = f"{transport_title(spec['transport'])}; {seeds} seed(s){f'; {fabric}' if fabric else ''}"
+    controller = f"; controller {Path(spec['controller']['path']).stem}" if "controller" in spec else ""
+    how = f"{transport_title(spec['transport'])}; {seeds} seed(s){f'; {fabric}' if fabric else ''}{controller}"
     return Text(f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {how}")
 
 

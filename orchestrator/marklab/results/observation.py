@@ -102,6 +102,21 @@ class PacketTrace:
 
 
 @dataclass(frozen=True)
+class ControlWrite:
+    """What a controller wrote into a switch: an entry of a table, or a cell of a register.
+
+    Without a `match` it is a default action, without an `action` a deletion. `match` and `params` are JSON.
+    """
+
+    time_ns: int  # from when on it holds
+    node: str
+    target: str  # the table or the register
+    match: str | None
+    action: str | None
+    params: str | None
+
+
+@dataclass(frozen=True)
 class Observation:
     """A finished cell."""
 
@@ -133,6 +148,8 @@ class Observation:
     # Threads on which it ran.
     threads: int = 1
     parallelism: Parallelism | None = None
+    # Of the run's controller, if it has one, in order of time.
+    control: Sequence[ControlWrite] | None = None
 
     def after(self, given_up: Sequence[str]) -> Observation:
         """The same observation, with the reasons why earlier ways of running it do not count."""

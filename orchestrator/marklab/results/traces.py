@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation, PacketTrace
+from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns, ControlWrite, Observation, PacketTrace
 from marklab.spec.description import Spec
 
 FOLDER = "traces"
@@ -68,7 +68,18 @@ PACKET_COLUMNS: Mapping[str, str] = {
     "lost": "why it was lost; null if it was not",
 }
 
-# Names of the traces of flows, of packets and of probes, in the place of a port's name.
+# Columns of `SCHEME-seedN-control.parquet`.
+CONTROL_COLUMNS: Mapping[str, str] = {
+    "time_ns": "from when on it holds",
+    "node": "the switch",
+    "target": "the table, or the register",
+    "match": "key of the entry, or number of the cell, as JSON; null for a default action",
+    "action": "null for a deleted entry, and for a register",
+    "params": "of the action, or the value of the cell, as JSON; null for a deleted entry",
+}
+
+# Names of the traces of flows, of packets, of probes and of a controller, in the place of a port's name.
+CONTROL = "control"
 FLOWS = "flows"
 PACKETS = "packets"
 PROBES = "probes"
@@ -137,27 +148,36 @@ def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
     ).select(list(PROBE_COLUMNS))
 
 
+def control_table(writes: Sequence[ControlWrite]) -> pl.DataFrame:
+    """Rows of all that a controller wrote, in order of time."""
+    rows = [tuple(getattr(write, name) for name in CONTROL_COLUMNS) for write in writes]
+    types = {name: pl.UInt64 if name == "time_ns" else pl.String for name in CONTROL_COLUMNS}
+    return pl.DataFrame(rows, schema=types, orient="row")
+
+
 def recorded(spec: Spec, seen: Observation) -> dict[str, pl.DataFrame]:
-    """All traces of a cell, by subject: a port, `FLOWS`, `PACKETS` or `PROBES`."""
+    """All traces of a cell, by subject: a port, `CONTROL`, `FLOWS`, `PACKETS` or `PROBES`."""
     found = {port: queue_table(queues) for port, queues in seen.traces.items()}
     if seen.flow_trace is not None and spec.trace_flows_ns is not None:
         found[FLOWS] = flow_table(seen.flow_trace, seen.flows.dscp, spec.trace_flows_ns)
     if seen.packet_trace is not None:
         found[PACKETS] = packet_table(seen.packet_trace)
+    if seen.control is not None:
+        found[CONTROL] = control_table(seen.control)
     if spec.probes:
         found[PROBES] = probe_table(seen.probes, [probe.label for probe in spec.probes])
     return found
 
 
 def file_name(scheme: str, seed: int, what: str) -> str:
-    """Name of the trace of a port, of `FLOWS`, of `PACKETS` or of `PROBES`."""
+    """Name of the trace of a port, of `CONTROL`, `FLOWS`, `PACKETS` or `PROBES`."""
     return f"{scheme.replace('/', '_')}-seed{seed}-{what}.parquet"
 
 
 def kind_of(path: Path) -> str:
-    """`FLOWS`, `PACKETS`, `PROBES`, or `PORT`."""
+    """`CONTROL`, `FLOWS`, `PACKETS`, `PROBES`, or `PORT`."""
     name = path.stem.rpartition("-")[2]
-    return name if name in (FLOWS, PACKETS, PROBES) else PORT
+    return name if name in (CONTROL, FLOWS, PACKETS, PROBES) else PORT
 
 
 def read(path: Path) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
 from marklab.catalog.choice import WRITTEN_CHOICE, SchemeChoice, parse_baseline, parse_choice
+from marklab.catalog.controller import ControllerChoice
 from marklab.devices.frames import Framing
 from marklab.devices.hosts import Connections, Limit, Nic, Transport
 from marklab.devices.pfc import Pfc
@@ -121,6 +122,8 @@ class Spec(Model):
     name: Annotated[str, AfterValidator(_read_name), Field(json_schema_extra={"pattern": f"^{_NAME}$"})] | None = None
     schemes: Annotated[tuple[Scheme, ...], Field(min_length=1), OneOrMore()]
     baseline: Baseline = SchemeChoice("dctcp-red", "tail")
+    # Reads and writes the switches of all schemes but the baseline during a run.
+    controller: ControllerChoice | None = None
     topology: Graph = Incast()
     rate_bps: Rate = Field(default=10**10, alias="rate", ge=10**6, le=10**13)
     rtt: Rtt = parse_rtt("70us..210us")
@@ -449,6 +452,8 @@ class Spec(Model):
         plain["baseline"] = self.baseline.label if self.baseline else None
         if self.flow_list is not None:
             plain["flow_list"] = self.flow_list.sha256
+        # It is part of the identity of each of its schemes.
+        plain.pop("controller", None)
         text = json.dumps({"spec": plain, "schemes": dict(schemes)}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -484,8 +489,8 @@ def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     def at(value: Any) -> Any:
         if isinstance(value, list):
             return [at(item) for item in value]
-        is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".yaml", ".yml"))
+        is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".py", ".yaml", ".yml"))
         return str(folder / value) if is_file else value
 
-    files = ("schemes", "baseline", "workload", "topology", "flow_list")
+    files = ("schemes", "baseline", "controller", "workload", "topology", "flow_list")
     return dict(settings) | {key: at(settings[key]) for key in files if key in settings}

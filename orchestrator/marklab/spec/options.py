@@ -106,6 +106,9 @@ RUN = (
         "ecn_plus", " ", "Make SYN/ACKs ECN capable (with ecn-star).", NETWORK,
         setting="transport.ecn_plus", sets=True,
     ),
+    SettingOption(
+        "controller", "NAME|FILE.py", "Program that tunes switches during the run; docs/controllers.md.", FABRIC
+    ),
     SettingOption("arch", "NAME", "v1model, or the schemes' twins: tna (Tofino), t2na (Tofino 2).", FABRIC),
     SettingOption("name", "NAME", "First part of the folder's name.", OUTPUT),
     SettingOption("trace_queue", " ", "Record the queues of the bottleneck.", OUTPUT, sets="10us"),

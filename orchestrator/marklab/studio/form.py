@@ -17,10 +17,10 @@ from marklab.topology import build
 
 # Those that most runs change; a page shows the others on demand.
 _FIRST = ("topology", "load", "workload", "flows", "seeds", "rtt")
-# A page reads no files, and a capture would fill the disk.
-_LEFT_OUT = ("flow_list", "pcap")
+# A page reads no files, a capture would fill the disk, and a run with a controller cannot be looked at afterwards.
+_LEFT_OUT = ("flow_list", "pcap", "controller")
 
-_FILES = (".p4", ".csv", ".yaml", ".yml")
+_FILES = (".p4", ".csv", ".py", ".yaml", ".yml")
 
 _SIM = {option.name: option for option in RUN if option.name not in _LEFT_OUT}
 # With those of real hosts, which a page has only if it may start them.

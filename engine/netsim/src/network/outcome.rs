@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was observed in a run, put together from all nodes in an order that does not depend on how they were served.
 
+use std::sync::Arc;
+
 use marklab_observe::{Passage, PortTrace};
 use marklab_units::{Duration, Time};
 
-use super::env::{Shared, Tally};
+use super::env::{Env, Shared, Tally};
 use super::pause::PausedLine;
 use super::reused::Reused;
 use super::shard::Node;
 use super::{FlowRecord, LineReport, Outcome, PriorityStats, RunError};
 use crate::config::Flow;
+use crate::events::EventQueue;
 use crate::queue_samples::{QueueSamples, SampledPort};
 
 /// A network at the end of its run.
@@ -29,7 +32,8 @@ impl Ended {
     /// # Errors
     ///
     /// If a capture could not be written.
-    pub(super) fn outcome(mut self, shared: &Shared) -> Result<Outcome, RunError> {
+    pub(super) fn outcome(mut self, shared: &Arc<Shared>, trace_flows_ns: Option<u64>) -> Result<Outcome, RunError> {
+        self.record_unfinished(shared, trace_flows_ns);
         self.finish_captures()?;
         let lines: Vec<_> = self.lines.iter().map(|&[from, to]| self.line(shared, from, to)).collect();
         let transmissions = self.transmissions();
@@ -65,6 +69,18 @@ impl Ended {
             arrivals_end: if self.end < shared.plan.arrivals_end { Time::ZERO } else { shared.plan.arrivals_end },
             end: self.end,
         })
+    }
+
+    /// What hosts know of flows that are not complete.
+    fn record_unfinished(&mut self, shared: &Arc<Shared>, trace_flows_ns: Option<u64>) {
+        let mut last = Env::new(shared, trace_flows_ns, EventQueue::new());
+        last.now = self.end;
+        for node in &self.nodes {
+            if let Node::Host(host) = node {
+                host.record_unfinished(&mut last);
+            }
+        }
+        self.tally.merge(last.tally);
     }
 
     fn finish_captures(&mut self) -> Result<(), RunError> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run in steps, on one thread, for those who look at it: how the network stands at any time, and what happens to one
-//! packet.
+//! A run in steps, on one thread, for those who look at it or change it: how the network stands at any time, what happens
+//! to one packet, and what a controller writes into a switch.
 //!
 //! A session handles the same events in the same order as [`Network::run`], so it shows that run. A packet is looked for
 //! first ([`Session::find`]), and followed in another session, or a copy of this one, that has not come so far
@@ -8,22 +8,27 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use hdrhistogram::Histogram;
 use marklab_pipeline::Spotlight;
 use marklab_units::{Duration, Time};
 
 use super::env::Env;
 use super::event::Event;
 use super::journey::{Birth, Follower, Journey, Sighting, Wanted, Watched, address};
+use super::outcome::Ended;
 use super::reused::Reused;
 use super::shard::{Node, Shard};
-use super::view::{LineView, lines_now};
-use super::{Network, RunError};
+use super::view::{LineView, lines_now, show};
+use super::{NetSwitch, Network, Outcome, Progress, RunError};
 use crate::events::EventQueue;
 use crate::ledger::Ledger;
 use crate::packet_trace::{PacketTrace, TracePackets};
 use crate::tcp::{CaState, SenderStats};
 
+/// Events after which a run looks at [`Progress`].
+const PROGRESS_EVENTS: u64 = 1 << 14;
 /// The end of an instant: events at it are earlier.
 const INSTANT: Duration = Duration::from_nanos(1);
 /// A time that is not before the end of any run.
@@ -34,9 +39,14 @@ pub struct Session {
     shard: Shard,
     /// Node and port of both ends of each line.
     lines: Vec<[(usize, usize); 2]>,
-    spotlight: Arc<Spotlight>,
+    /// Node and port of each trace, in the order of the description.
+    traces: Vec<(usize, usize)>,
+    trace_flows_ns: Option<u64>,
+    sampled: bool,
     /// End of the run, as far as it is known.
     stop: Time,
+    /// That end, if the last flow has set it.
+    end: Option<Time>,
     ended: bool,
 }
 
@@ -62,16 +72,16 @@ pub struct SenderView {
 }
 
 impl Session {
-    /// A network before its first event. Its switches must run the engine `spotlight`.
-    pub fn new(network: Network, spotlight: Arc<Spotlight>) -> Session {
-        let Network { shared, nodes, events, lines, stop, trace_flows_ns, .. } = network;
+    /// A network before its first event.
+    pub fn new(network: Network) -> Session {
+        let Network { shared, nodes, events, lines, traces, stop, trace_flows_ns, sampled } = network;
         let mut env = Env::new(&shared, trace_flows_ns, EventQueue::new());
         for (time, event) in events {
             env.events.push(time, event);
         }
         let shard = Shard { env, nodes, handled: 0 };
         let ended = shared.flows.is_empty() && shared.probes.is_empty();
-        Session { shard, lines, spotlight, stop, ended }
+        Session { shard, lines, traces, trace_flows_ns, sampled, stop, end: None, ended }
     }
 
     /// Time of the last event.
@@ -138,7 +148,9 @@ impl Session {
     fn after_events(&mut self, last: usize) -> Result<(), RunError> {
         let env = &mut self.shard.env;
         if env.tally.finished == last {
-            self.stop = self.stop.min(env.tally.last_finish + env.shared.plan.lookahead().window);
+            let end = env.tally.last_finish + env.shared.plan.lookahead().window;
+            self.end = (end <= self.stop).then_some(end);
+            self.stop = self.stop.min(end);
         }
         match env.tally.failure.take() {
             Some((_, _, error)) => {
@@ -151,6 +163,56 @@ impl Session {
 
     fn limit(&self, until: Time) -> Time {
         until.min(self.stop) + INSTANT
+    }
+
+    /// [`Session::run`] for all events up to a time, with progress that others see.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`], and [`RunError::Cancelled`].
+    pub fn run_shown(&mut self, until: Time, progress: &Progress) -> Result<(), RunError> {
+        loop {
+            let done = self.run(until, PROGRESS_EVENTS)?;
+            progress.finished.store(self.finished() as u64, Ordering::Relaxed);
+            progress.now_ns.store(self.now().nanos(), Ordering::Relaxed);
+            show(progress, &self.shard, &self.lines);
+            if progress.cancel.load(Ordering::Relaxed) && !self.ended {
+                return Err(RunError::Cancelled);
+            }
+            if done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A switch, whose tables and registers may be read and changed between two steps. `None` for a host.
+    pub fn switch(&mut self, node: usize) -> Option<&mut NetSwitch> {
+        match self.shard.nodes.get_mut(node)? {
+            Node::Switch(switch) => Some(&mut switch.switch),
+            Node::Host(_) | Node::Elsewhere => None,
+        }
+    }
+
+    /// Round-trip times so far, as in [`Outcome::rtts`].
+    pub fn rtts(&self) -> &Histogram<u64> {
+        &self.shard.env.tally.rtts
+    }
+
+    /// What was observed, as [`Network::run`] gives it.
+    ///
+    /// # Errors
+    ///
+    /// If a capture could not be written.
+    ///
+    /// # Panics
+    ///
+    /// If the run has not ended.
+    pub fn outcome(self) -> Result<Outcome, RunError> {
+        assert!(self.ended, "a run that has ended");
+        let Session { shard, lines, traces, trace_flows_ns, sampled, end, .. } = self;
+        let Shard { env, nodes, handled: events } = shard;
+        let Env { shared, tally, now, .. } = env;
+        Ended { nodes, tally, lines, traces, sampled, events, end: end.unwrap_or(now) }.outcome(&shared, trace_flows_ns)
     }
 
     /// How the lines stand now, in the order of [`Session::lines`].
@@ -271,19 +333,19 @@ impl Session {
         matches!(self.shard.nodes[node], Node::Host(_))
     }
 
-    /// Runs on through all that happens to the packet of a birth. `None` if no packet arrives there at that time, or if
-    /// that is past.
+    /// Runs on through all that happens to the packet of a birth, in switches that run the engine `spotlight`. `None` if no
+    /// packet arrives there at that time, or if that is past.
     ///
     /// # Errors
     ///
     /// As [`Session::run`].
-    pub fn follow(&mut self, birth: Birth) -> Result<Option<Journey>, RunError> {
+    pub fn follow(&mut self, spotlight: &Arc<Spotlight>, birth: Birth) -> Result<Option<Journey>, RunError> {
         // All events before it, and none at its time.
         let before = Time::from_nanos(birth.time.nanos().saturating_sub(1));
         while !self.run(before, u64::MAX)? {}
-        let mut follower = Follower::new(self.spotlight.clone(), &self.lines, birth);
+        let mut follower = Follower::new(spotlight.clone(), &self.lines, birth);
         while follower.goes_on(self.now()) && self.step(ALWAYS, |shard, event| follower.look(shard, event))? {}
-        self.spotlight.light(None);
+        spotlight.light(None);
         Ok(follower.into_journey())
     }
 }

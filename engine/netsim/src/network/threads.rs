@@ -19,7 +19,7 @@ use super::outcome::Ended;
 use super::parallelism::{Meter, Parallelism};
 use super::partition::{Partition, own_shards};
 use super::shard::{Node, Shard};
-use super::view::{Picture, lines_now};
+use super::view::show;
 use super::{Network, Outcome, Progress, RunError};
 use crate::events::EventQueue;
 
@@ -120,15 +120,7 @@ impl Network {
             return Err(RunError::Cancelled);
         }
         progress.finished.store(tally.finished as u64, Ordering::Relaxed);
-        let mut last = Env::new(&shared, trace_flows_ns, EventQueue::new());
-        last.now = end;
-        for node in &nodes {
-            if let Node::Host(host) = node {
-                host.record_unfinished(&mut last);
-            }
-        }
-        tally.merge(last.tally);
-        Ended { nodes, tally, lines, traces, sampled, events: handled, end }.outcome(&shared)
+        Ended { nodes, tally, lines, traces, sampled, events: handled, end }.outcome(&shared, trace_flows_ns)
     }
 }
 
@@ -314,23 +306,15 @@ impl Run<'_> {
         None
     }
 
-    /// Takes a picture, if one is wanted and one shard has all nodes.
-    fn show(&self, shard: &Shard) {
-        if let Some(lines) = self.lines
-            && self.progress.wants_picture.swap(false, Ordering::Relaxed)
-        {
-            let (now, finished) = (shard.env.now, shard.env.tally.finished);
-            *locked(&self.progress.picture) = Some(Picture { now, finished, lines: lines_now(shard, lines) });
-        }
-    }
-
     /// Whether a shard in a long window has to stop. The first thread reports its progress.
     fn is_over(&self, reports: bool, before: u64, shard: &Shard) -> bool {
         if reports {
             let finished = before + shard.env.tally.finished as u64;
             self.progress.finished.fetch_max(finished, Ordering::Relaxed);
             self.progress.now_ns.store(shard.env.now.nanos(), Ordering::Relaxed);
-            self.show(shard);
+            if let Some(lines) = self.lines {
+                show(self.progress, shard, lines);
+            }
         }
         shard.env.tally.failure.is_some() || self.progress.cancel.load(Ordering::Relaxed)
     }

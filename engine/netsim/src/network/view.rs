@@ -2,10 +2,13 @@
 //! How a network stands at a time.
 
 use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use marklab_tm::Depth;
 use marklab_units::Time;
 
+use super::Progress;
 use super::line::LineStats;
 use super::shard::{Node, Shard};
 
@@ -31,6 +34,15 @@ pub struct Picture {
     pub finished: usize,
     /// How the lines stand, in the order of the network's description.
     pub lines: Vec<LineView>,
+}
+
+/// Takes a picture, if one is wanted.
+pub(super) fn show(progress: &Progress, shard: &Shard, lines: &[[(usize, usize); 2]]) {
+    if progress.wants_picture.swap(false, Ordering::Relaxed) {
+        let (now, finished) = (shard.env.now, shard.env.tally.finished);
+        let picture = Picture { now, finished, lines: lines_now(shard, lines) };
+        *progress.picture.lock().unwrap_or_else(PoisonError::into_inner) = Some(picture);
+    }
 }
 
 /// How lines stand now: node and port of both ends of each.

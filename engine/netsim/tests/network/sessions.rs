@@ -2,10 +2,11 @@
 //! Runs in steps are the same runs, and one packet is found and followed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
     Birth, Config, Connections, Control, End, Flow, Journey, Link, Network, Node, Outcome, Progress, QueueLimit,
-    Session, TracePackets, Wanted,
+    RunError, Session, TracePackets, Wanted,
 };
 use marklab_pipeline::{EventKind, Spotlight};
 use marklab_units::{Duration, Time};
@@ -54,8 +55,13 @@ fn network_of(config: &Config, program: &Program) -> Network {
 }
 
 fn session(queue: u64) -> Session {
+    spotlit(queue).0
+}
+
+/// A session, and the engine of its switches.
+fn spotlit(queue: u64) -> (Session, Arc<Spotlight>) {
     let (program, spotlight): (Program, Arc<Spotlight>) = Program::of("dctcp-red").spotlit();
-    Session::new(network(&program, queue), spotlight)
+    (Session::new(network(&program, queue)), spotlight)
 }
 
 fn outcome(queue: u64) -> Outcome {
@@ -105,12 +111,67 @@ fn steps_of_any_size_are_the_same_run() {
     }
 }
 
+/// Also of a run that ends at its stop, or that has no events left before it.
+#[test]
+fn a_session_that_has_ended_gives_the_outcome_of_the_run() {
+    for stop_us in [200, 500, 10_000_000] {
+        let mut config = config(60);
+        config.stop_ns = stop_us * US;
+        let program = Program::of("dctcp-red");
+        let outcome = network_of(&config, &program).run(&Progress::default()).unwrap();
+        let mut session = Session::new(network_of(&config, &program));
+        let progress = Progress::default();
+        let mut until = Time::ZERO;
+        while !session.ended() {
+            until += Duration::from_nanos(70 * US);
+            session.run_shown(until, &progress).unwrap();
+            assert!(session.now() <= until);
+        }
+        assert_eq!(progress.finished.load(Ordering::Relaxed), session.finished() as u64);
+        let stepped = session.outcome().unwrap();
+        assert_eq!((stepped.end, stepped.events), (outcome.end, outcome.events));
+        assert_eq!((&stepped.flows, &stepped.starts), (&outcome.flows, &outcome.starts));
+        assert_eq!((&stepped.ledger, &stepped.lines), (&outcome.ledger, &outcome.lines));
+        assert_eq!(stepped.link_transmissions, outcome.link_transmissions);
+        assert!(stepped.rtts == outcome.rtts);
+        for (stepped, switch) in stepped.switches.iter().zip(&outcome.switches) {
+            assert_eq!((stepped.node, &stepped.ports), (switch.node, &switch.ports));
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_session_says_so() {
+    let (mut session, progress) = (session(60), Progress::default());
+    progress.cancel.store(true, Ordering::Relaxed);
+    let error = session.run_shown(Time::from_nanos(US), &progress).unwrap_err();
+    assert!(matches!(error, RunError::Cancelled));
+}
+
+/// With thresholds written between two steps, packets are marked from then on by these.
+#[test]
+fn what_is_written_into_a_switch_holds_from_then_on() {
+    let mut session = session(600);
+    assert!(session.switch(0).is_none() && session.switch(SECOND + 1).is_none());
+    let middle = Time::from_nanos(100 * US);
+    session.run(middle, u64::MAX).unwrap();
+    let marked = |session: &Session| session.view().iter().map(|line| line.marked).sum::<u64>();
+    let before = marked(&session);
+    assert!(before > 0);
+    for node in [FIRST, SECOND] {
+        set_params(session.switch(node).unwrap().control().0, &[("k_pkts", 10_000)]);
+    }
+    let session = ended(session);
+    assert_eq!(marked(&session), before);
+    assert!(session.now() > middle);
+}
+
 /// The first packet that does what is wanted from a time on, and all that happened to it.
 fn journey(queue: u64, from: Time, wanted: Wanted) -> (Time, Birth, Journey) {
     let sighting = session(queue).find(FIRST, UPLINK, from, wanted).unwrap().expect("there is such a packet");
     let birth = sighting.birth.expect("the session saw its arrival");
-    let mut session = session(queue);
-    let journey = session.follow(birth).unwrap().expect("it is followed");
+    let (mut session, spotlight) = spotlit(queue);
+    let journey = session.follow(&spotlight, birth).unwrap().expect("it is followed");
     agrees(&ended(session), &outcome(queue));
     (sighting.time, birth, journey)
 }
@@ -167,7 +228,8 @@ fn what_is_not_there_is_not_found() {
     assert_eq!(session(60).find(0, 0, Time::ZERO, Wanted::Departure).unwrap(), None);
     assert_eq!(session(60).find(FIRST, SENDERS + 1, Time::ZERO, Wanted::Departure).unwrap(), None);
     let nobody = Birth { time: Time::from_nanos(17), node: FIRST, port: 0 };
-    assert!(session(60).follow(nobody).unwrap().is_none());
+    let (mut session, spotlight) = spotlit(60);
+    assert!(session.follow(&spotlight, nobody).unwrap().is_none());
 }
 
 /// A packet that came before the session began to look has no birth.
