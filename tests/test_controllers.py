@@ -360,6 +360,13 @@ def test_a_controller_that_fails_in_a_run_says_when_and_where(write: Write, tmp_
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_a_controller_of_the_lab_needs_a_scheme_that_it_is_for() -> None:
+    with pytest.raises(RunFailed, match=r"no parameter `k_pkts`; it has t_us") as failed:
+        observed(schemes=["tcn"], controller="follow-rtt")
+    assert failed.value.remedy is not None
+    assert failed.value.remedy.startswith("a scheme whose program has what")
+
+
 def test_a_refused_write_says_when_it_would_have_held(write: Write) -> None:
     late = HEAD + (
         "class Late(Controller):\n    delay = '2ms'\n    def step(self, network):\n"

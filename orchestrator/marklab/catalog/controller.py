@@ -59,6 +59,11 @@ class ControllerChoice(Model):
         """The file that has it."""
         return _file(self.path)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is one of the lab's."""
+        return not self.path.endswith(_SUFFIX)
+
     def identity(self) -> dict[str, Any]:
         """What decides its results: all but the place of the file."""
         return self.model_dump(mode="json", exclude={"path"}, exclude_none=True)

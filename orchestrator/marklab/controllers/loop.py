@@ -34,7 +34,7 @@ def simulate(choice: ControllerChoice, graph: Graph, inputs: engine.Inputs, watc
                 loop.go_on(watch)
         except (_Failed, BadInput) as error:
             when = format_time(loop.network.now_ns)
-            raise RunFailed(f"the controller {choice} failed at {when}: {error}", f"mend {choice.file}") from error
+            raise RunFailed(f"the controller {choice} failed at {when}: {error}", _remedy(choice)) from error
     return engine.outcome_of(run) | {"control": loop.network.written}
 
 
@@ -50,7 +50,11 @@ def rehearse(choice: ControllerChoice, graph: Graph, inputs: engine.Inputs) -> N
             loop.begin()
             loop.network.apply(loop.delay_ns)
         except (_Failed, BadInput) as error:
-            raise BadInput(f"the controller {choice} fails before the run: {error}", f"mend {choice.file}") from error
+            raise BadInput(f"the controller {choice} fails before the run: {error}", _remedy(choice)) from error
+
+
+def _remedy(choice: ControllerChoice) -> str:
+    return f"a scheme whose program has what {choice.file} writes" if choice.is_known else f"mend {choice.file}"
 
 
 class _Failed(Exception):  # noqa: N818 - of a controller, not of the lab
