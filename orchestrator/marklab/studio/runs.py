@@ -16,6 +16,7 @@ import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +28,10 @@ from marklab.paths import COMMAND
 # A run of a page that takes longer belongs on the command line.
 _LONGEST_S = 600
 _MEMORY_BYTES = 8 << 30
+
+# A run that was interrupted has so long to end, each time. Python loses an interrupt that comes in a finaliser.
+_TO_END_S = 3.0
+_INTERRUPTS = 3
 
 # A picture of the largest network, and a time line.
 _LONGEST_LINE = 256 << 20
@@ -72,10 +77,17 @@ class Run:
         return plain | {"picture": self.picture}
 
     async def cancel(self) -> None:
-        """End it, as Ctrl-C does."""
+        """End it, as Ctrl-C does, and if that does not end it, by force."""
         if self.state is State.RUNNING:
             self.state = State.CANCELLED
-            self.process.send_signal(signal.SIGINT)
+            for _ in range(_INTERRUPTS):
+                with suppress(ProcessLookupError):
+                    self.process.send_signal(signal.SIGINT)
+                if (await asyncio.wait({self._watcher}, timeout=_TO_END_S))[0]:
+                    break
+            else:
+                with suppress(ProcessLookupError):
+                    self.process.kill()
         await self._watcher
 
     async def _look(self) -> None:
