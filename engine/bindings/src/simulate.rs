@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError};
 
 use hdrhistogram::Histogram;
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Parallelism,
-    Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, Join, LineReport, NetSwitch, Network, Node, Outcome, Parallelism,
+    Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace, Traffic, Wait,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::{Engine, State};
@@ -107,13 +107,45 @@ pub(crate) struct Flows<'py> {
     base_delay_ns: PyReadonlyArray1<'py, u64>,
     after: PyReadonlyArray1<'py, i64>,
     same_connection: PyReadonlyArray1<'py, bool>,
+    joins: Joins<'py>,
 }
 
-/// In the column `after`: the flow waits for no other flow.
+/// Points at hosts that flows wait for. The numbers of flows and joins in `wait_number` are those of `after`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Joins<'py> {
+    /// A row for each join.
+    host: PyReadonlyArray1<'py, u32>,
+    not_before_ns: PyReadonlyArray1<'py, u64>,
+    /// A row for each wait of a join.
+    wait_join: PyReadonlyArray1<'py, u32>,
+    wait_number: PyReadonlyArray1<'py, u32>,
+    wait_pause_ns: PyReadonlyArray1<'py, u64>,
+}
+
+impl Joins<'_> {
+    fn rows(&self) -> PyResult<Vec<Join>> {
+        let (host, not_before) = (self.host.as_slice()?, self.not_before_ns.as_slice()?);
+        let (of, number, pause) =
+            (self.wait_join.as_slice()?, self.wait_number.as_slice()?, self.wait_pause_ns.as_slice()?);
+        if number.len() != of.len() || pause.len() != of.len() || host.len() != not_before.len() {
+            return Err(refuse("the columns of joins differ in length"));
+        }
+        let join = |(&host, &not_before_ns): (&u32, &u64)| Join { host: host as usize, not_before_ns, waits: vec![] };
+        let mut joins: Vec<Join> = host.iter().zip(not_before).map(join).collect();
+        for ((&of, &number), &pause_ns) in of.iter().zip(number).zip(pause) {
+            let join = joins.get_mut(of as usize).ok_or_else(|| refuse(format!("there is no join {of} to wait")))?;
+            join.waits.push(Wait { number, pause_ns });
+        }
+        Ok(joins)
+    }
+}
+
+/// In the column `after`: the flow waits for nothing.
 const NO_FLOW: i64 = -1;
 
 impl Flows<'_> {
-    fn rows(&self) -> PyResult<Vec<Flow>> {
+    fn traffic(&self) -> PyResult<Traffic> {
         let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
         let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
@@ -127,13 +159,13 @@ impl Flows<'_> {
         }
         if let Some(at) = after.iter().position(|&after| after != NO_FLOW && u32::try_from(after).is_err()) {
             return Err(refuse(format!(
-                "flow {at}: `after` is {}; it must be {NO_FLOW} for none, or the number of a flow above it",
+                "flow {at}: `after` is {}; it must be {NO_FLOW} for none, or the number of a flow above it or of a join",
                 after[at]
             )));
         }
         let row = |at: usize| Flow {
             start_ns: start[at],
-            after: u32::try_from(after[at]).ok().map(|flow| Predecessor { flow, same_connection: same[at] }),
+            after: u32::try_from(after[at]).ok().map(|number| Predecessor { number, same_connection: same[at] }),
             src: src[at] as usize,
             dst: dst[at] as usize,
             size_bytes: size[at],
@@ -144,7 +176,7 @@ impl Flows<'_> {
             receive_window_bytes: window[at],
             base_delay_ns: base[at],
         };
-        Ok((0..rows).map(row).collect())
+        Ok(Traffic { flows: (0..rows).map(row).collect(), joins: self.joins.rows()? })
     }
 }
 
@@ -220,10 +252,10 @@ impl Inputs<'_, '_> {
         let config: Config =
             serde_json::from_str(self.config).map_err(|error| refuse(format!("configuration: {error}")))?;
         let shared = entries::parse(self.shared_entries)?;
-        let rows = self.flows.rows()?;
+        let traffic = self.flows.traffic()?;
         config.check_switches().map_err(refuse)?;
         let switches = self.switches(&config, &shared, engine)?;
-        let network = Network::new(&config, rows, switches).map_err(|error| match error {
+        let network = Network::new(&config, traffic, switches).map_err(|error| match error {
             BuildError::Capture(_) => PyOSError::new_err(error.to_string()),
             BuildError::Config(_) => refuse(error),
         })?;

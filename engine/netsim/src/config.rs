@@ -13,6 +13,7 @@ use crate::queueing::Queueing;
 use crate::tcp::congestion::{CongestionControl, Cubic, Dctcp, DctcpConfig, EcnStar, Reno};
 use crate::tcp::stack::{MAX_GRO_SEGMENTS, Stack};
 use crate::tcp::{AutotuningConfig, EchoMode, MAX_ADVERTISED, ReceiverConfig, RtoConfig, SenderConfig};
+use crate::traffic::{Flow, Join, Predecessor, Traffic};
 use crate::wire::{Echo, options};
 
 /// A run without its flows and programs.
@@ -481,43 +482,6 @@ pub struct Capture {
     pub path: std::path::PathBuf,
 }
 
-/// The flow that another flow waits for: a reader asks for the next object when the previous one has arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Predecessor {
-    /// Its index in the list of flows.
-    pub flow: u32,
-    /// Whether both flows use one connection, which the receiver opened and on which it sends the next request.
-    pub same_connection: bool,
-}
-
-/// A flow to be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flow {
-    /// Start in ns, since the start of the run or since the end of the flow in `after`.
-    pub start_ns: u64,
-    /// The flow whose end it waits for.
-    pub after: Option<Predecessor>,
-    /// Index of the sending host among the nodes.
-    pub src: usize,
-    /// Index of the receiving host.
-    pub dst: usize,
-    /// Bytes of payload, at least 1.
-    pub size_bytes: u64,
-    /// Code point of its packets.
-    pub dscp: u8,
-    /// Delay between TCP and NIC of the sender, in ns.
-    pub extra_delay_ns: u64,
-    /// Rate of the application in bit/s; 0 for as fast as possible.
-    pub rate_bps: u64,
-    /// Whether both hosts take part in ECN, if the transport does.
-    pub ecn: bool,
-    /// Receive window of a connection that is made for this flow, in bytes; 0 for the transport's window.
-    pub receive_window_bytes: u64,
-    /// One-way delay of a full segment in the empty network, in ns, that the flow's connection knows if it is open
-    /// before the run; 0 if it has to learn it.
-    pub base_delay_ns: u64,
-}
-
 /// Why a description cannot be run.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ConfigError {
@@ -544,6 +508,14 @@ pub enum ConfigError {
         flow: usize,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A join is not at a host, or waits for what is not there.
+    #[error("join {join}: {problem}")]
+    Join {
+        /// Index of the join.
+        join: usize,
+        /// What is wrong with it.
+        problem: &'static str,
     },
     /// A probe does not run between two hosts, or its numbers are out of range.
     #[error("probe {probe}: {problem}")]
@@ -606,8 +578,9 @@ impl Config {
     }
 
     /// Checks values that types do not constrain.
-    pub(crate) fn check(&self, flows: &[Flow]) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, traffic: &Traffic) -> Result<(), ConfigError> {
         self.check_switches()?;
+        let flows = &traffic.flows[..];
         let rates = self.transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
         let checks = self.transport.checks().into_iter().chain(self.check_windows(flows)).chain(self.check_pauses());
         let checks =
@@ -615,7 +588,7 @@ impl Config {
         if let Some((_, problem)) = checks.chain(rates).into_iter().find(|(holds, _)| !holds) {
             return Err(ConfigError::Value(problem));
         }
-        self.check_flows(flows)?;
+        self.check_flows(traffic)?;
         self.check_probes()?;
         let traced = self.trace_packets.as_ref().and_then(|traced| traced.flow);
         if let Some(flow) = traced.filter(|&flow| flow as usize >= flows.len()) {
@@ -714,9 +687,10 @@ impl Config {
         matches!(self.nodes.get(node), Some(Node::Host { .. }))
     }
 
-    fn check_flows(&self, flows: &[Flow]) -> Result<(), ConfigError> {
+    fn check_flows(&self, traffic: &Traffic) -> Result<(), ConfigError> {
+        let Traffic { flows, joins } = traffic;
         let mut latest_ns = 0;
-        let mut followed = vec![false; flows.len()];
+        let mut continued = vec![false; flows.len()];
         for (flow, spec) in flows.iter().enumerate() {
             let problem = if !self.is_host(spec.src) || !self.is_host(spec.dst) {
                 "source and destination must be hosts"
@@ -728,7 +702,7 @@ impl Config {
                 let problem = format!("its code point is {}; a code point is 0..{MAX_DSCP}", spec.dscp);
                 return Err(ConfigError::Flow { flow, problem });
             } else if let Some(problem) =
-                spec.after.and_then(|after| self.check_after(flow, after, flows, &mut followed))
+                spec.after.and_then(|after| self.check_after(flow, after, traffic, &mut continued))
             {
                 problem
             } else if spec.after.is_none() && spec.start_ns < std::mem::replace(&mut latest_ns, spec.start_ns) {
@@ -737,6 +711,25 @@ impl Config {
                 continue;
             };
             return Err(ConfigError::Flow { flow, problem: problem.to_owned() });
+        }
+        self.check_joins(flows.len(), joins)?;
+        if joins.is_empty() || traffic.is_reached() {
+            Ok(())
+        } else {
+            Err(ConfigError::Value("flows and joins wait for each other in a circle"))
+        }
+    }
+
+    fn check_joins(&self, flows: usize, joins: &[Join]) -> Result<(), ConfigError> {
+        for (join, spec) in joins.iter().enumerate() {
+            let problem = if !self.is_host(spec.host) {
+                "it must be at a host"
+            } else if spec.waits.iter().any(|wait| wait.number as usize >= flows + joins.len()) {
+                "it waits for what is not there"
+            } else {
+                continue;
+            };
+            return Err(ConfigError::Join { join, problem });
         }
         Ok(())
     }
@@ -775,23 +768,24 @@ impl Config {
         Ok(())
     }
 
-    /// The problem with a flow that waits for another flow, if there is one.
+    /// The problem with a flow that waits, if there is one. `continued` has the flows with another one behind them on their
+    /// connection.
     fn check_after(
         &self,
         flow: usize,
         after: Predecessor,
-        flows: &[Flow],
-        followed: &mut [bool],
+        traffic: &Traffic,
+        continued: &mut [bool],
     ) -> Option<&'static str> {
-        let before = after.flow as usize;
-        if before >= flow {
+        let Traffic { flows, joins } = traffic;
+        let before = after.number as usize;
+        let is_join = (flows.len()..flows.len() + joins.len()).contains(&before);
+        if before >= flow && !is_join {
             Some("a flow can only wait for a flow above it in the list")
-        } else if std::mem::replace(&mut followed[before], true) {
-            Some("another flow waits for the same flow")
-        } else if self.transport.dcqcn.is_some() {
-            Some("queue pairs do not support flows that wait for another flow")
         } else if !after.same_connection {
             None
+        } else if is_join || std::mem::replace(&mut continued[before], true) {
+            Some("only one flow can follow another on a connection")
         } else if !matches!(self.connections, Connections::Asked { .. }) {
             Some("flows can follow on the same connection only if receivers open connections")
         } else {

@@ -23,11 +23,12 @@ mod queueing;
 pub mod rdma;
 mod sender_trace;
 pub mod tcp;
+mod traffic;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Link, Nic, Node, PauseScope, Pfc,
-    Pias, Predecessor, Probe, Trace, Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Link, Nic, Node, PauseScope, Pfc, Pias,
+    Probe, Trace, Transport,
 };
 pub use ecn::EcnInterference;
 pub use flow_trace::{FlowRow, FlowTrace};
@@ -44,3 +45,4 @@ pub use packet_trace::{Notable, PacketRow, PacketTrace, Stay, TracePackets};
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
 pub use sender_trace::{SenderRow, SenderTrace};
+pub use traffic::{Flow, Join, Predecessor, Traffic, Wait};

@@ -324,7 +324,7 @@ class _Module(Protocol):
         program: CompiledProgram,
         shared_entries: str,
         entries: Sequence[str],
-        flows: Mapping[str, NDArray[Any]],
+        flows: Mapping[str, Any],
         seed: int,
     ) -> Session: ...
 
@@ -334,7 +334,7 @@ class _Module(Protocol):
         program: CompiledProgram,
         shared_entries: str,
         entries: Sequence[str],
-        flows: Mapping[str, NDArray[Any]],
+        flows: Mapping[str, Any],
         seed: int,
     ) -> ControlledRun: ...
 
@@ -344,7 +344,7 @@ class _Module(Protocol):
         program: CompiledProgram,
         shared_entries: str,
         entries: Sequence[str],
-        flows: Mapping[str, NDArray[Any]],
+        flows: Mapping[str, Any],
         seed: int,
         watch: Watch,
         threads: int,
@@ -595,11 +595,11 @@ class Inputs:
     program: CompiledProgram
     shared_entries: Sequence[Mapping[str, Any]]
     entries: Sequence[str]
-    flows: Mapping[str, NDArray[np.generic]]
+    flows: Mapping[str, Any]
     seed: int
 
     @property
-    def arguments(self) -> tuple[str, CompiledProgram, str, Sequence[str], Mapping[str, NDArray[np.generic]], int]:
+    def arguments(self) -> tuple[str, CompiledProgram, str, Sequence[str], Mapping[str, Any], int]:
         """As the engine takes them."""
         shared = json.dumps(self.shared_entries)
         return json.dumps(self.config), self.program, shared, self.entries, self.flows, self.seed

@@ -23,6 +23,7 @@ from marklab.hosts.capture import read_capture
 from marklab.hosts.rounds import STATES, AlphaRow, FlowSeen, WindowRow, flow_seen
 from marklab.hosts.script import Case, ScriptFlow
 from marklab.prepare.control import host_ip, mac
+from marklab.traffic.flows import NO_JOINS
 
 _FRAME_BYTES = 1514
 # No segment yet reduced the threshold.
@@ -112,7 +113,7 @@ def _writes(network: Bottleneck) -> list[tuple[int, int, int]]:
     )
 
 
-def _columns(network: Bottleneck) -> Mapping[str, NDArray[Any]]:
+def _columns(network: Bottleneck) -> Mapping[str, Any]:
     """The flow list. Its last flow begins behind the end, so that the run lasts until then."""
     (case,) = network.cases
     writes = [*_writes(network), (case.script.until_ns + 1, 0, 1)]
@@ -132,6 +133,7 @@ def _columns(network: Bottleneck) -> Mapping[str, NDArray[Any]]:
         "base_delay_ns": none,
         "after": np.full(len(writes), -1, np.int64),
         "same_connection": np.zeros(len(writes), np.bool_),
+        "joins": NO_JOINS.for_engine(0),
     }
 
 

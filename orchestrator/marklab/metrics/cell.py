@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marklab.metrics.histograms import of_histogram, sampled_flows, sampled_queues
+from marklab.metrics.jobs import job_samples
 from marklab.metrics.pauses import pauses
+from marklab.metrics.sample import sample
 from marklab.metrics.sharing import FEW_FLOWS, classification, convergence
 from marklab.metrics.utilisation import of_all_lines, of_bottleneck
 from marklab.metrics.window_means import window_means
@@ -34,14 +36,12 @@ from marklab.results.summary import (
     Marks,
     Priority,
     RttSample,
-    Sample,
     Samples,
     SeedResult,
     Sharing,
 )
 from marklab.statistics.fairness import jain
 from marklab.statistics.randomness import Floats
-from marklab.statistics.samples import PERCENTILES, mean, nearest_rank
 from marklab.traffic.probes import Probe
 
 # Cells of the counters in include/switch.p4: port * 8 + cause.
@@ -78,6 +78,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         pauses=pauses(seen),
         priorities=_priorities(experiment, seen),
         sharing=_sharing(seen),
+        jobs=job_samples(experiment, seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         tcp_rtt_us=_tcp_round_trips(experiment, seen),
         flow_rtt_us=flow_round_trip_us(seen),
@@ -137,15 +138,6 @@ def _classes(sizes: NDArray[np.uint64]) -> dict[str, NDArray[np.bool_]]:
         name: (sizes > above) & (sizes <= (up_to if up_to is not None else most))
         for name, (above, up_to) in CLASSES.items()
     }
-
-
-def sample(values: Floats) -> Sample:
-    """Mean and percentiles."""
-    if not len(values):
-        return Sample(n=0)
-    ordered = np.sort(values)
-    p50, p99, p999 = (nearest_rank(ordered, part) for part in PERCENTILES)
-    return Sample(n=len(values), mean=mean(values.tolist()), p50=p50, p99=p99, p999=p999)
 
 
 def _round_trips(probes: Sequence[Probe], seen: Observation) -> dict[str, RttSample]:

@@ -182,6 +182,9 @@ def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
         yield doubt("under-way", flows=result.unfinished, end=end)
     elif result.unfinished:
         yield doubt("unfinished", flows=result.unfinished)
+    for name, job in result.jobs.items():
+        if job.iterations < job.of:
+            yield doubt("job-cut", name, job=name, of=job.of, missing=job.of - job.iterations)
     if result.drops.queue and experiment.spec.pfc is not None:
         yield doubt("lossless-lost", packets=result.drops.queue)
     elif result.drops.queue and experiment.spec.transport.is_paced:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How busy the lines of a cell were: those of the bottleneck, all by tier, and the busiest.
 
-The time ends when the last flow starts, as traffic then runs out. If `until` ends the run, it is the whole run.
+The time ends when the last flow starts, as traffic then runs out. If `until` ends the run, or its
+flows are those of jobs, it is the whole run.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def of_all_lines(experiment: Experiment, seen: Observation) -> LineUse | None:
 
 def _time(experiment: Experiment, seen: Observation) -> tuple[str, int]:
     """The column of a line's busy time, and the time that it is a part of."""
-    if experiment.spec.until_ns is not None:
+    if experiment.spec.until_ns is not None or experiment.spec.jobs:
         return "busy_ns", seen.report["end_ns"]
     return "busy_during_arrivals_ns", seen.report["arrivals_end_ns"]
 

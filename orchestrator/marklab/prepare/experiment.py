@@ -32,6 +32,7 @@ from marklab.prepare.control import (
     is_called,
     service_entries,
 )
+from marklab.prepare.jobs import job_flows
 from marklab.spec.description import Spec
 from marklab.statistics.randomness import integers, uniform
 from marklab.topology import Network, Port, build
@@ -130,13 +131,19 @@ class Experiment:
     def _described_flows(self) -> dict[int, FlowList]:
         spec, hosts = self.spec, self.network.graph.hosts
         more = [added(spec.added_flows, hosts)] if spec.added_flows else []
+
+        def together(seed: int, flows: FlowList) -> FlowList:
+            return merged([*([job_flows(spec.jobs, hosts, seed)] if spec.jobs else []), flows, *more])
+
         if spec.flow_list is not None:
-            listed = merged([read_flow_list(Path(spec.flow_list.path), hosts), *more])
-            return dict.fromkeys(spec.seed_numbers, listed)
+            listed = read_flow_list(Path(spec.flow_list.path), hosts)
+            if spec.jobs:
+                return {seed: together(seed, listed) for seed in spec.seed_numbers}
+            return dict.fromkeys(spec.seed_numbers, together(spec.first_seed, listed))
         if spec.flow_seed is not None:
-            generated = merged([generate(spec, self.network, spec.flow_seed), *more])
+            generated = together(spec.flow_seed, generate(spec, self.network, spec.flow_seed))
             return dict.fromkeys(spec.seed_numbers, generated)
-        return {seed: merged([generate(spec, self.network, seed), *more]) for seed in spec.seed_numbers}
+        return {seed: together(seed, generate(spec, self.network, seed)) for seed in spec.seed_numbers}
 
     def _flows_of(self, seed: int, flows: FlowList) -> FlowList:
         """The flows as they start with this seed, up to the end of the run."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from marklab.devices.stacks import transport_title
-from marklab.results.metric import HEADLINE, METRICS, QUERY_HEADLINE, with_interval
+from marklab.results.metric import HEADLINE, METRICS, QUERY_HEADLINE, Metric, find_metric, with_interval
 from marklab.results.parallelism import Parallelism
 from marklab.results.summary import (
     ALL_PORTS,
@@ -79,7 +80,8 @@ def _traffic(spec: dict[str, Any]) -> str:
     name = workload["name"] if isinstance(workload, dict) else workload
     by_hand = sum(flow["count"] for flow in spec.get("added_flows", []))
     generated = [f"{name} at load {spec['load']:g}, {spec['flows']} flows"] if spec["flows"] else []
-    return ", ".join([*generated, *([f"{by_hand} added flows"] if by_hand else [])])
+    jobs = [f"{job['collective']} of {job['size']}B x {job['iterations']}" for job in spec.get("jobs", [])]
+    return ", ".join([*generated, *jobs, *([f"{by_hand} added flows"] if by_hand else [])])
 
 
 def real_fabric(summary: Summary) -> str:
@@ -135,17 +137,7 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     yield "FCT, µs", fct
     slowdowns = ("slowdown.overall.mean", "slowdown.short.mean", "slowdown.short.p99")
     yield "slowdown, FCT / ideal", [_row(name, "no flow") for name in slowdowns]
-    if any(result.sharing for result in summary.schemes.values()):
-        yield "services, goodput", _sharing(summary)
-    if any(result.priorities for result in summary.schemes.values()):
-        yield "priorities: sent, marked", _priorities(summary)
-    if any(result.windows for result in summary.schemes.values()):
-        yield "windows", _windows(summary)
-    if any(result.convergence for result in summary.schemes.values()):
-        within = summary.spec.get("converge_within", WITHIN)
-        yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
-    if any(result.classification for result in summary.schemes.values()):
-        yield "flows beyond their share, by marks", _classification()
+    yield from _of_groups(summary)
     if any(result.rtt_us for result in summary.schemes.values()):
         yield "round trips of probes, µs", _round_trips(summary)
     if any(result.tcp_rtt_us and result.queues_packets for result in summary.schemes.values()):
@@ -157,10 +149,47 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     yield "network, all seeds", [*_network(), *(_pauses(per) if paused else [])]
 
 
+def _of_groups(summary: Summary) -> Iterator[tuple[str, Rows]]:
+    """The sections about jobs, services, priorities, windows of time and single flows, where a run has them."""
+    if any(result.jobs for result in summary.schemes.values()):
+        yield "jobs, µs", _jobs(summary)
+    if any(result.sharing for result in summary.schemes.values()):
+        yield "services, goodput", _sharing(summary)
+    if any(result.priorities for result in summary.schemes.values()):
+        yield "priorities: sent, marked", _priorities(summary)
+    if any(result.windows for result in summary.schemes.values()):
+        yield "windows", _windows(summary)
+    if any(result.convergence for result in summary.schemes.values()):
+        within = summary.spec.get("converge_within", WITHIN)
+        yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
+    if any(result.classification for result in summary.schemes.values()):
+        yield "flows beyond their share, by marks", _classification()
+
+
 def _row(name: str, none: str = "", *, bounds: bool = True) -> tuple[str, Callable[[SchemeResult], RenderableType]]:
     """A metric over the seeds."""
     metric = METRICS[name]
     return metric.title, lambda result: metric.text(result.seeds, none, bounds=bounds)
+
+
+def _jobs(summary: Summary) -> Rows:
+    def iterations(name: str) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            job = result.jobs[name]
+            return Text(f"{job.iterations:,} of {job.of:,}", style="" if job.iterations == job.of else "bold red")
+
+        return cell
+
+    rows: Rows = []
+    for name in summary.main.jobs:
+        rows.append((f"{name}, iterations", iterations(name)))
+        for title in ("iteration.mean", "iteration.p99", "spread.mean", "done"):
+            rows.append((f"  {title}", partial(_metric_text, find_metric(f"job.{name}.{title}"))))
+    return rows
+
+
+def _metric_text(metric: Metric, result: SchemeResult) -> RenderableType:
+    return metric.text(result.seeds, "not over")
 
 
 def _sharing(summary: Summary) -> Rows:

@@ -69,13 +69,14 @@ WORDS = {
     "same-seeds": (
         "all {seeds} seeds are the same run, since they have the same flows and nothing else is random: their "
         "intervals of 0 say nothing. Take --seeds 1, or make them differ, as by `start_jitter: 1us` in a file of "
-        "settings (--spec)"
+        "settings (--spec), or a `spread` of jobs"
     ),
     "rate-beyond-line": (
         "flow {flow} has an application of {rate}b/s behind a line of {line}b/s, which carries {payload_gbps:.4g} Gb/s "
         "of payload: the rate limits nothing"
     ),
     "under-way": "{flows} flows were under way when the run ended at {end}, and are in no mean",
+    "job-cut": "of {of:,} iterations of {job}, {missing:,} were not over when the run ended, and are in no mean",
     "unfinished": "{flows} flows did not finish and are in no mean: the others look better than they are",
     "lossless-lost": "{packets} packets were lost in queues that should be lossless",
     "go-back-n": (

@@ -215,7 +215,7 @@ def find_metric(name: str, kind: str = "metric") -> Metric:
             return made(match)
     error = unknown(kind, name, METRICS)
     others = "overall.within.500ms, cwnd.flow0, cwnd.flow0@0ms..9ms, rate.flow0@0ms..9ms, rate.service0@0ms..9ms"
-    more = "rate.all@0ms..9ms, queue.mean@0ms..9ms, queue.beyond.5ms@0ms..9ms, converged.flow0@0s"
+    more = "rate.all@0ms..9ms, queue.mean@0ms..9ms, queue.beyond.5ms@0ms..9ms, converged.flow0@0s, job.all-reduce.done"
     raise BadInput(str(error), f"{error.remedy}; {others}, {more}")
 
 
@@ -247,6 +247,15 @@ def _of_flows_within(match: Match) -> Metric:
     return Metric(match[0], within, -1, form="{:.1%}", needs=GROUPS[group].needs)
 
 
+def _of_job(match: Match) -> Metric:
+    """An iteration of a job, the time between its first and its last host, or all of its iterations."""
+    job, block, statistic = match["job"], match["block"], match["statistic"]
+    if block is None:
+        return Metric(match[0], _field(lambda seed: seed.jobs.get(job), "done_us"), 1, "µs", needs=("jobs",))
+    of = _field(lambda seed: getattr(seed.jobs.get(job), f"{block}_us", None), statistic)
+    return Metric(match[0], of, 1, "µs", needs=("jobs",))
+
+
 def _of_convergence(match: Match) -> Metric:
     """The time that a flow takes to reach its share after a start."""
     start = format_time(parse_time(match["start"]))
@@ -275,6 +284,10 @@ _PATTERNS: dict[re.Pattern[str], Callable[[Match], Metric]] = {
     re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW): _of_queue,
     re.compile(rf"queue\.beyond\.{_TIME}{_WINDOW}"): _of_queue_beyond,
     re.compile(rf"(?P<group>{'|'.join(map(re.escape, GROUPS))})\.within\.{_TIME}"): _of_flows_within,
+    re.compile(
+        r"job\.(?P<job>.+)\.(?:done|(?P<block>iteration|spread)\."
+        rf"(?P<statistic>{'|'.join(ALL_STATISTICS)}))"
+    ): _of_job,
     re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)"): _of_convergence,
     re.compile(rf"cwnd\.flow(?P<number>[0-9]+)(?:{_WINDOW})?"): _of_cwnd,
 }

@@ -19,6 +19,8 @@ from marklab.results.summary import (
     Estimate,
     Estimates,
     FlowShare,
+    JobEstimate,
+    JobSample,
     LineUse,
     Marks,
     Pauses,
@@ -81,6 +83,7 @@ def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: S
         pauses=all_pauses([seed.pauses for seed in seeds if seed.pauses is not None]),
         priorities=_all_priorities([seed.priorities for seed in seeds if seed.priorities is not None]),
         sharing=_mean_sharing(seeds),
+        jobs=_mean_jobs(seeds),
         rtt_us=_mean_round_trips(seeds),
         tcp_rtt_us=_estimate([seed.tcp_rtt_us for seed in seeds if seed.tcp_rtt_us]) if seeds[0].tcp_rtt_us else None,
         queues_packets=_mean_queues(seeds),
@@ -144,6 +147,22 @@ def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     for each in counts:
         total.update(each)
     return dict(total)
+
+
+def _mean_jobs(seeds: Sequence[SeedResult]) -> dict[str, JobEstimate]:
+    return {name: _mean_job([seed.jobs[name] for seed in seeds]) for name in seeds[0].jobs}
+
+
+def _mean_job(seeds: Sequence[JobSample]) -> JobEstimate:
+    over = [seed.done_us for seed in seeds if seed.done_us is not None]
+    return JobEstimate(
+        iterations=sum(seed.iterations for seed in seeds),
+        of=sum(seed.of for seed in seeds),
+        iteration_us=_estimate([seed.iteration_us for seed in seeds]),
+        spread_us=_estimate([seed.spread_us for seed in seeds]),
+        done_us=mean(over) if over else None,
+        done_ci95=mean_interval(over) if over else None,
+    )
 
 
 def _mean_round_trips(seeds: Sequence[SeedResult]) -> dict[str, RttEstimate]:

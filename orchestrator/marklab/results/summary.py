@@ -196,6 +196,33 @@ class FlowShare(Model):
     converged_us: float | None
 
 
+class JobSample(Model):
+    """A job of parallel training in one seed.
+
+    `iteration_us` are the times from when the last host has all of an iteration's result, or from the job's start,
+    until the last host has that of the next iteration; with computation. `spread_us` are the times between the first
+    and the last host to have it. `done_us` is the time of all iterations together; None if some were not over when the
+    run ended.
+    """
+
+    iterations: int
+    of: int
+    iteration_us: Sample
+    spread_us: Sample
+    done_us: float | None = None
+
+
+class JobEstimate(Model):
+    """A job over the seeds; `done_us` is the mean over those in which it was over, with its interval."""
+
+    iterations: int
+    of: int
+    iteration_us: Estimate
+    spread_us: Estimate
+    done_us: float | None = None
+    done_ci95: Interval | None = None
+
+
 class Change(Model):
     """The active flows after a flow has started, until the next start or end of a flow."""
 
@@ -362,6 +389,8 @@ class SeedResult(Model):
     # The highest first.
     priorities: tuple[Priority, ...] | None = None
     sharing: Sharing | None = None
+    # By name.
+    jobs: dict[str, JobSample] = Field(default_factory=dict)
     # By probe, and for all probes together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
     # From data to its acknowledgement, as senders measure it, to within 1 %.
@@ -407,6 +436,7 @@ class SchemeResult(Model):
     # The highest first.
     priorities: tuple[Priority, ...] | None = None
     sharing: Sharing | None = None
+    jobs: dict[str, JobEstimate] = Field(default_factory=dict)
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
     tcp_rtt_us: Estimate | None = None
     queues_packets: dict[str, QueueEstimate] = Field(default_factory=dict)

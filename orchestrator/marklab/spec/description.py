@@ -29,6 +29,7 @@ from marklab.spec.packets import WRITTEN_PACKETS, TracePackets
 from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
 from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
+from marklab.traffic.jobs import Job
 from marklab.traffic.probes import Probe
 from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt, read_rtt
 from marklab.traffic.services import Services
@@ -154,6 +155,8 @@ class Spec(Model):
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
     added_flows: tuple[AddedFlow, ...] | None = None
+    # Without a number of `flows`, a run with jobs has no others.
+    jobs: Annotated[tuple[Job, ...], Field(min_length=1), OneOrMore()] | None = None
     seeds: int = Field(default=5, ge=1, le=1000)
     first_seed: int = Field(default=1, ge=0, le=2**31)
     # All seeds have the flows of this one. So they differ by what else is random, such as `start_jitter`.
@@ -187,6 +190,33 @@ class Spec(Model):
         Literal["tna", "t2na"] | None,
         BeforeValidator(_read_arch, json_schema_input_type=Literal[_ARCHS] | None),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _jobs_alone(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("jobs") and "flows" not in value and "flow_list" not in value:
+            return {**value, "flows": 0}
+        return value
+
+    @model_validator(mode="after")
+    def _distinct_jobs(self) -> Spec:
+        labels = [job.label for job in self.jobs or ()]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two jobs of this run are called `{twice}`", "give each a `name`")
+        beside = {
+            "sessions": self.sessions,
+            "start_jitter": self.start_jitter_ns,
+            "trace_flows": self.trace_flows_ns,
+            "connections that wait": self.connections.waits or None,
+            "connections: asked": self.connections.mode == "asked" or None,
+        }
+        other = next((name for name, given in beside.items() if given is not None), None)
+        if self.jobs and other is not None:
+            raise BadInput(f"jobs and `{other}` cannot be combined", f"leave out `{other}`")
+        if self.jobs and self.mininet is not None:
+            raise BadInput("the flows of jobs wait for each other, which is simulated only", "--fabric sim")
+        return self
 
     @model_validator(mode="after")
     def _distinct(self) -> Spec:
@@ -384,8 +414,9 @@ class Spec(Model):
     def _has_flows(self) -> Spec:
         if self.flow_list is not None and self.flow_seed is not None:
             raise BadInput("all seeds have the flows of a flow list: `flow_seed` changes nothing", "leave it out")
-        if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
-            raise BadInput("the run has no flows", "set `flows` or `added_flows`")
+        others = (self.queries, self.added_flows, self.jobs)
+        if self.flow_list is None and self.flows == 0 and not any(others):
+            raise BadInput("the run has no flows", "set `flows`, `jobs` or `added_flows`")
         return self
 
     @property
@@ -433,7 +464,8 @@ class Spec(Model):
         if self.flow_list is not None:
             return f"{scheme}{where}-{Path(self.flow_list.path).stem}"
         if self.flows == 0:
-            return f"{scheme}{where}-{len(self.added_flows or ())}-flows"
+            what = [job.label for job in self.jobs or ()] or [f"{len(self.added_flows or ())}-flows"]
+            return f"{scheme}{where}-{'-'.join(what)}"[:100]
         return f"{scheme}{where}-{self.workload.name}-load{round(self.load * 100)}"
 
     def to_plain(self) -> dict[str, Any]:

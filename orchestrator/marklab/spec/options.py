@@ -9,6 +9,7 @@ from typing import Any
 from marklab.devices.hosts import CONTROLS
 from marklab.devices.stacks import PROFILES
 from marklab.spec.description import FABRICS, Spec
+from marklab.traffic.jobs import COLLECTIVES
 from marklab.traffic.workload import known_workloads
 
 _OTHER_FABRICS = "".join(f", or {name} ({says})" for name, says in FABRICS.items())
@@ -75,6 +76,11 @@ RUN = (
     ),
     SettingOption(
         "queries", "N:at=TIMES", "Bursts of N short flows at once: 40:at=10ms/60ms or 40:load=0.05.", TRAFFIC
+    ),
+    SettingOption(
+        "job", "COLLECTIVE",
+        f"Training, not a workload: {', '.join(COLLECTIVES)} (all-reduce:size=16MB,hosts=8); repeatable; docs/jobs.md.",
+        TRAFFIC, setting="jobs", repeatable=True,
     ),
     SettingOption(
         "topology", "NAME", "incast, leaf-spine, fat-tree, with settings (incast:senders=16), or FILE.yaml.", NETWORK

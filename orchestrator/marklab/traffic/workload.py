@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from marklab.errors import BadInput, unknown
 from marklab.paths import TRAFFIC
 from marklab.statistics.randomness import Floats, interpolate
+from marklab.traffic.jobs import COLLECTIVES
 
 # Sizes are whole bytes, at least one.
 _SMALLEST = 1.0
@@ -88,6 +89,8 @@ def load_workload(name: str) -> Workload:
     if name.endswith(".csv") or "/" in name:
         return Workload(path.stem, _read(path))
     known = known_workloads()
+    if name in COLLECTIVES:
+        raise BadInput(f"`{name}` is no distribution of sizes, but a collective of a job", f"--job {name}")
     if name not in known:
         error = unknown("workload", name, known)
         error.remedy = f"{error.remedy}, or the path of a CSV file"

@@ -16,21 +16,24 @@ use super::lookahead::Lookahead;
 use super::shard::Node;
 use super::switches::SwitchNode;
 use super::{BuildError, NetSwitch, Network};
-use crate::config::{Config, ConfigError, Connections, Flow, Node as NodeSpec};
+use crate::config::{Config, ConfigError, Connections, Node as NodeSpec};
+use crate::traffic::{Join, Traffic};
 
 impl Network {
-    /// Builds a network. `switches` are in the order of the switches among the nodes, `flows` in order of their start.
+    /// Builds a network. `switches` are in the order of the switches among the nodes.
     ///
     /// # Errors
     ///
     /// [`BuildError`] if the description is not valid, or a capture cannot be created.
-    pub fn new(config: &Config, flows: Vec<Flow>, switches: Vec<NetSwitch>) -> Result<Network, BuildError> {
-        config.check(&flows)?;
+    pub fn new(config: &Config, traffic: impl Into<Traffic>, switches: Vec<NetSwitch>) -> Result<Network, BuildError> {
+        let traffic = traffic.into();
+        config.check(&traffic)?;
         let expected = config.nodes.iter().filter(|node| matches!(node, NodeSpec::Switch { .. })).count();
         if expected != switches.len() {
             return Err(ConfigError::Switches { expected, given: switches.len() }.into());
         }
-        let (shared, of_hosts) = shared(config, flows)?;
+        let timed = timed_joins(&traffic);
+        let (shared, of_hosts) = shared(config, traffic)?;
         let (mut leaving, lines) = lines(config)?;
         let mut switches = switches.into_iter();
         let mut nodes = Vec::with_capacity(config.nodes.len());
@@ -62,6 +65,7 @@ impl Network {
             sampled: config.sample_queues.is_some(),
         };
         network.record(config)?;
+        network.events.extend(timed);
         network.first_events();
         Ok(network)
     }
@@ -130,14 +134,22 @@ impl Network {
     }
 }
 
+/// The times for which joins wait.
+fn timed_joins(traffic: &Traffic) -> Vec<(Time, Event)> {
+    let numbers = traffic.flows.len() as u32..;
+    let timed = numbers.zip(&traffic.joins).filter(|(_, join)| join.is_timed());
+    let follow = |number, join: &Join| Event::Follow { node: join.host as u32, number, connection: 0 };
+    timed.map(|(number, join)| (Time::from_nanos(join.not_before_ns), follow(number, join))).collect()
+}
+
 /// What does not change during the run, and the flows of each node.
-fn shared(config: &Config, flows: Vec<Flow>) -> Result<(Shared, Vec<OfHost>), ConfigError> {
+fn shared(config: &Config, traffic: Traffic) -> Result<(Shared, Vec<OfHost>), ConfigError> {
     // Nobody asks for messages of queue pairs.
     let mode = match config.connections {
         Connections::Asked { .. } if config.transport.dcqcn.is_some() => Connections::New,
         mode => mode,
     };
-    let (plan, of_hosts) = Plan::new(&flows, mode, config.nodes.len(), Lookahead::new(config)?);
+    let (plan, of_hosts) = Plan::new(&traffic, mode, config.nodes.len(), Lookahead::new(config)?);
     let shared = Shared {
         framing: config.framing,
         transport: config.transport,
@@ -147,7 +159,7 @@ fn shared(config: &Config, flows: Vec<Flow>) -> Result<(Shared, Vec<OfHost>), Co
         pfc: config.pfc,
         pias: config.pias.as_ref().map(|pias| pias.thresholds_bytes.clone()),
         probes: config.probes.clone(),
-        flows,
+        flows: traffic.flows,
         plan,
         addresses: config.nodes.iter().map(address).collect(),
         stamps: config.transport.measures_delay(),

@@ -9,9 +9,10 @@ use super::connection::{blank_header, control_ecn, end_points, initial_sequences
 use super::env::{Env, Sent, Shared};
 use super::handshake::{Answer, EcnMode};
 use super::nic_queue::NicQueue;
-use crate::config::{Connections, Flow};
+use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::tcp::{Outgoing, Receiver, Sender, SenderStats, stream_offset, wire_sequence};
+use crate::traffic::Flow;
 use crate::wire::{Ecn, EndPoint, Header, Segment, Template, flags, options};
 
 /// Life of a client.

@@ -11,7 +11,7 @@ use super::RunError;
 use super::event::Event;
 use super::flows::Plan;
 use super::outbox::Outbox;
-use crate::config::{Connections, Dcqcn, Discipline, Flow, Nic, Pfc, Probe, Transport};
+use crate::config::{Connections, Dcqcn, Discipline, Nic, Pfc, Probe, Transport};
 use crate::ecn::EcnInterference;
 use crate::events::EventQueue;
 use crate::flow_trace::FlowTrace;
@@ -20,6 +20,7 @@ use crate::ledger::{Ledger, Reason};
 use crate::packet_trace::{Notable, PacketRow, PacketTrace, Stay, TracePackets};
 use crate::sender_trace::SenderTrace;
 use crate::tcp::SenderStats;
+use crate::traffic::Flow;
 
 /// Longest round-trip time of the histogram; longer ones count as this.
 const LONGEST_RTT_NS: u64 = 60_000_000_000;
@@ -69,6 +70,15 @@ impl Shared {
 
     pub(super) fn flow(&self, flow: u32) -> &Flow {
         &self.flows[flow as usize]
+    }
+
+    /// Whether another flow follows on the connection of this one.
+    pub(super) fn goes_on(&self, flow: u32) -> bool {
+        let followers = self.plan.followers();
+        followers
+            .of(flow)
+            .filter_map(|at| self.flows.get(followers.all[at].number as usize)?.after)
+            .any(|after| after.same_connection)
     }
 }
 

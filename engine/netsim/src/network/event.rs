@@ -26,8 +26,8 @@ pub(super) enum Event {
     ArrivalsEnd { node: u32 },
     /// The next flow of a host starts.
     Start { node: u32 },
-    /// A flow starts that waited for another flow on a connection.
-    Follow { node: u32, flow: u32, connection: u32 },
+    /// What a flow or join waited for, on a connection, has ended.
+    Follow { node: u32, number: u32, connection: u32 },
     /// The host that starts a flow tells the other host of it: an application that has agreed on it by other means.
     Notice { open: bool, node: u32, flow: u32, connection: u32 },
     /// The receiver of a flow tells the sender that the flow's connection is free.
@@ -64,7 +64,8 @@ impl Ranked for Event {
     #[inline(always)]
     fn rank(&self, time: Time) -> u64 {
         match *self {
-            Event::Notice { flow, .. } | Event::Freed { flow, .. } | Event::Follow { flow, .. } => u64::from(flow),
+            Event::Notice { flow, .. } | Event::Freed { flow, .. } => u64::from(flow),
+            Event::Follow { number, .. } => u64::from(number),
             Event::Arrival { port, node, .. } | Event::Pause { port, node, .. } => {
                 let node = u64::from(node);
                 let shuffled = port ^ (shuffle(time, node) & PORT_BITS);

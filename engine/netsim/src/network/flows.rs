@@ -4,15 +4,17 @@
 use marklab_units::{Duration, Time};
 
 use super::lookahead::Lookahead;
-use crate::config::{Connections, Flow};
+use crate::config::Connections;
+use crate::traffic::{Flow, Followers, Join, Traffic};
 
 /// Places and starts of flows.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Per flow, its number among the flows that its source sends, and among those that its destination receives.
     places: Vec<[u32; 2]>,
-    /// For each flow, the flow that waits for it; empty if no flow waits.
-    followers: Vec<Option<u32>>,
+    followers: Followers,
+    /// Host of each join, and how much it waits for.
+    joins: Vec<(u32, u32)>,
     lookahead: Lookahead,
     /// Start of the last flow that waits for no other flow.
     pub(super) arrivals_end: Time,
@@ -28,8 +30,9 @@ pub(super) struct OfHost {
 }
 
 impl Plan {
-    /// Plans the flows of a run. Also returns those of each node.
-    pub(super) fn new(flows: &[Flow], mode: Connections, nodes: usize, lookahead: Lookahead) -> (Plan, Vec<OfHost>) {
+    /// Plans the traffic of a run. Also returns the flows of each node.
+    pub(super) fn new(traffic: &Traffic, mode: Connections, nodes: usize, lookahead: Lookahead) -> (Plan, Vec<OfHost>) {
+        let flows = &traffic.flows;
         let mut hosts = vec![OfHost::default(); nodes];
         let mut place = |node: usize, role: usize| {
             let count = &mut hosts[node].counts[role];
@@ -42,7 +45,9 @@ impl Plan {
             hosts[starter(flow, mode)].starts.push(number as u32);
             arrivals_end = Time::from_nanos(flow.start_ns);
         }
-        (Plan { places, followers: followers(flows), lookahead, arrivals_end }, hosts)
+        let waits = |join: &Join| join.waits.len() as u32 + u32::from(join.is_timed());
+        let joins = traffic.joins.iter().map(|join| (join.host as u32, waits(join))).collect();
+        (Plan { places, followers: Followers::new(traffic), joins, lookahead, arrivals_end }, hosts)
     }
 
     /// Number of a flow among the flows that its source sends.
@@ -57,10 +62,15 @@ impl Plan {
         self.places[flow as usize][1]
     }
 
-    /// The flow that waits for a flow.
+    /// What waits for a flow or a join.
     #[inline]
-    pub(super) fn follower(&self, flow: u32) -> Option<u32> {
-        self.followers.get(flow as usize).copied().flatten()
+    pub(super) fn followers(&self) -> &Followers {
+        &self.followers
+    }
+
+    /// The join of a number; `None` if it is a flow's.
+    pub(super) fn join(&self, number: u32) -> Option<(u32, u32)> {
+        self.joins.get((number as usize).checked_sub(self.places.len())?).copied()
     }
 
     /// Time that a notice takes between two hosts.
@@ -79,17 +89,4 @@ pub(super) fn starter(flow: &Flow, mode: Connections) -> usize {
         Connections::Asked { .. } => flow.dst,
         Connections::New | Connections::Persistent { .. } | Connections::Queued { .. } => flow.src,
     }
-}
-
-fn followers(flows: &[Flow]) -> Vec<Option<u32>> {
-    if flows.iter().all(|flow| flow.after.is_none()) {
-        return Vec::new();
-    }
-    let mut followers = vec![None; flows.len()];
-    for (flow, spec) in flows.iter().enumerate() {
-        if let Some(before) = spec.after {
-            followers[before.flow as usize] = Some(flow as u32);
-        }
-    }
-    followers
 }

@@ -22,9 +22,10 @@ use super::nic_queue::{Nic, NicQueue};
 use super::pause::PausedLine;
 use super::queue_pairs::QueuePairs;
 use super::server::Server;
-use crate::config::{Connections, Flow};
+use crate::config::Connections;
 use crate::frame::{Delayed, NetFrame};
 use crate::ledger::Reason;
+use crate::traffic::Flow;
 use crate::wire::Segment;
 
 /// A host.
@@ -44,6 +45,8 @@ pub(super) struct Host {
     /// Flows that start here, and how many of them have started.
     starts: Vec<u32>,
     started: usize,
+    /// Joins at this host of whose waits some have ended, and how many have not.
+    joins: BTreeMap<u32, u32>,
     /// Probes that begin or end here.
     pub(super) probes: BTreeMap<u32, ProbeEnd>,
     /// Queue pairs, in runs that use them instead of connections.
@@ -104,6 +107,7 @@ impl Host {
             pools: BTreeMap::new(),
             starts: flows.starts,
             started: 0,
+            joins: BTreeMap::new(),
             probes: BTreeMap::new(),
             pairs: shared.rates.map(|_| Box::new(QueuePairs::new(flows.counts))),
             pauses: shared.pfc.map(|_| Box::default()),
@@ -140,8 +144,20 @@ impl Host {
         self.start_flow(env, flow, None);
     }
 
-    /// Starts a flow that waited for another flow on a connection.
-    pub(super) fn start_follower(&mut self, env: &mut Env, number: u32, connection: u32) {
+    /// What this flow or join waited for on a connection has ended: starts the flow, or goes on if the join is reached.
+    pub(super) fn follow(&mut self, env: &mut Env, number: u32, connection: u32) {
+        let Some((_, waits)) = env.shared.plan.join(number) else {
+            return self.start_follower(env, number, connection);
+        };
+        let missing = self.joins.entry(number).or_insert(waits);
+        *missing -= 1;
+        if *missing == 0 {
+            self.joins.remove(&number);
+            self.wake_followers(env, number, connection);
+        }
+    }
+
+    fn start_follower(&mut self, env: &mut Env, number: u32, connection: u32) {
         env.tally.followed.push((number, env.now));
         let before = env.shared.flow(number).after;
         self.start_flow(env, number, before.filter(|before| before.same_connection).map(|_| connection));
@@ -227,15 +243,19 @@ impl Host {
         Time::from_nanos(env.now.nanos() - env.shared.plan.notice(flow.src, flow.dst).nanos())
     }
 
-    /// Starts the flow that waits for one whose last byte has arrived on a connection, at its host.
+    /// Tells those that wait for a flow, whose last byte has arrived on a connection, or for a join, at its host.
     #[inline]
-    pub(super) fn wake_follower(&self, env: &mut Env, flow: u32, connection: u32) {
-        if let Some(flow) = env.shared.plan.follower(flow) {
-            let spec = env.shared.flow(flow);
-            let node = super::flows::starter(spec, env.shared.mode);
-            let pause = Duration::from_nanos(spec.start_ns).max(env.shared.plan.notice(self.node as usize, node));
-            let follow = Event::Follow { node: node as u32, flow, connection };
-            env.deliver(env.now + pause, node as u32, follow);
+    pub(super) fn wake_followers(&self, env: &mut Env, number: u32, connection: u32) {
+        for at in env.shared.plan.followers().of(number) {
+            let plan = &env.shared.plan;
+            let follower = plan.followers().all[at];
+            let node = match plan.join(follower.number) {
+                Some((host, _)) => host,
+                None => super::flows::starter(env.shared.flow(follower.number), env.shared.mode) as u32,
+            };
+            let pause = Duration::from_nanos(follower.pause_ns).max(plan.notice(self.node as usize, node as usize));
+            let follow = Event::Follow { node, number: follower.number, connection };
+            env.deliver(env.now + pause, node, follow);
         }
     }
 

@@ -11,9 +11,9 @@ use super::pause::PausedLine;
 use super::reused::Reused;
 use super::shard::Node;
 use super::{FlowRecord, LineReport, Outcome, PriorityStats, RunError};
-use crate::config::Flow;
 use crate::events::EventQueue;
 use crate::queue_samples::{QueueSamples, SampledPort};
+use crate::traffic::Flow;
 
 /// A network at the end of its run.
 pub(super) struct Ended {

@@ -10,9 +10,9 @@ use marklab_units::{Duration, Time, Transmitter};
 use super::client::Message;
 use super::env::{Env, Shared};
 use super::server::Expected;
-use crate::config::Flow;
 use crate::frame::NetFrame;
 use crate::rdma::{ReactionConfig, ReactionPoint, Requester, Responder, ResponderConfig};
+use crate::traffic::Flow;
 use crate::wire::roce::{Kind, Roce};
 use crate::wire::{Ecn, EndPoint};
 

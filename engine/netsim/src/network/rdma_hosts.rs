@@ -15,10 +15,10 @@ use super::event::Event;
 use super::hosts::Host;
 use super::queue_pairs::{QueuePairs, Receiving, Sending};
 use super::server::Expected;
-use crate::config::Flow;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::rdma::{Heard, packet_number};
+use crate::traffic::Flow;
 use crate::wire::roce::{Kind, Roce};
 use crate::wire::{Ecn, EndPoint};
 
@@ -93,6 +93,7 @@ impl Host {
             let Some(message) = end.messages.pop_front_if(|message| delivered >= message.end) else { return };
             let connection = env.shared.connection_of(end.pair);
             env.finish(message.received(delivered, Some(message.fct(env.now)), 0));
+            self.wake_followers(env, message.flow, connection);
             self.free(env, message.flow, connection);
         }
     }

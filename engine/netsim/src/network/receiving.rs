@@ -10,9 +10,9 @@ use super::gro::{Merged, is_last};
 use super::hosts::Host;
 use super::nic_queue::Owner;
 use super::server::{Expected, Server};
-use crate::config::Flow;
 use crate::frame::NetFrame;
 use crate::tcp::{stream_offset, wire_sequence};
+use crate::traffic::Flow;
 use crate::wire::{Ecn, Header, MAX_OPTIONS, Segment, flags, options};
 
 impl Host {
@@ -55,7 +55,7 @@ impl Host {
             let Some(message) = server.messages.pop_front_if(|message| next >= message.end) else { return };
             let connection = server.connection;
             env.finish(message.received(next, Some(message.fct(env.now)), server.repeated));
-            self.wake_follower(env, message.flow, connection);
+            self.wake_followers(env, message.flow, connection);
             self.free(env, message.flow, connection);
         }
     }

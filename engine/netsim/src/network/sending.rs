@@ -9,8 +9,9 @@ use super::env::Env;
 use super::event::Event;
 use super::hosts::Host;
 use super::nic_queue::Owner;
-use crate::config::{Connections, Flow};
+use crate::config::Connections;
 use crate::tcp::{AckEvent, WINDOW_SCALE, stream_offset, wire_sequence};
+use crate::traffic::Flow;
 use crate::wire::{Header, Segment, flags};
 
 impl Host {
@@ -26,10 +27,7 @@ impl Host {
         client.closes = match shared.mode {
             Connections::New => true,
             Connections::Persistent { .. } | Connections::Queued { .. } => false,
-            Connections::Asked { .. } => {
-                let next = shared.plan.follower(number).and_then(|next| shared.flow(next).after);
-                next.is_none_or(|after| !after.same_connection)
-            }
+            Connections::Asked { .. } => !shared.goes_on(number),
         };
         let end = client.messages.back().map_or(client.sender.written(), |message| message.end) + flow.size_bytes;
         if let Some(before) = client.messages.back_mut() {

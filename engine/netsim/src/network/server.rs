@@ -11,9 +11,10 @@ use super::env::{Env, Received, Shared};
 use super::gro::Merged;
 use super::handshake::{Answer, Asking, EcnMode};
 use super::nic_queue::NicQueue;
-use crate::config::{Connections, Flow};
+use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::tcp::Receiver;
+use crate::traffic::Flow;
 use crate::wire::{Ecn, EndPoint, Header, Segment, Template};
 
 /// A flow that is being received.

@@ -87,8 +87,8 @@ impl Shard {
             Event::HandUp { node, server } => self.nodes[node as usize].host().merge_timer(env, server),
             Event::Write { node, client } => self.nodes[node as usize].host().write_more(env, client),
             Event::Start { node } => self.nodes[node as usize].host().start_next(env),
-            Event::Follow { node, flow, connection } => {
-                self.nodes[node as usize].host().start_follower(env, flow, connection);
+            Event::Follow { node, number, connection } => {
+                self.nodes[node as usize].host().follow(env, number, connection);
             }
             Event::Notice { open, node, flow, connection } => {
                 self.nodes[node as usize].host().learns(env, flow, connection, open);

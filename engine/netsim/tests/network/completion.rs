@@ -119,7 +119,7 @@ fn flows_draw_one_of_the_connections_to_a_host() {
     let mut config = star(&[(GBPS, DELAY); 3], QueueLimit::Packets(1000), Control::Dctcp);
     config.connections = Connections::Queued { per_pair: 16 };
     let path = capture_host(&mut config, 0, "queued-lots");
-    let flows = (0..400).map(|number| flow(number * 10 * US, 0, 1 + number as usize % 2, MSS)).collect();
+    let flows: Vec<_> = (0..400).map(|number| flow(number * 10 * US, 0, 1 + number as usize % 2, MSS)).collect();
     let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
     let frames = pcap::read(&path);
     assert!(frames.iter().all(|frame| !frame.syn));

@@ -113,7 +113,7 @@ fn frames_that_arrive_at_the_same_time_come_in_any_order_of_ports() {
     let firsts = |name| {
         let mut config = star(&[(GBPS, 10 * US); 4], QueueLimit::Packets(100), Control::Dctcp);
         let path = capture_host(&mut config, 3, name);
-        let flows = (0..120).map(|number| flow(number / 3 * MS, number as usize % 3, 3, 1)).collect();
+        let flows: Vec<_> = (0..120).map(|number| flow(number / 3 * MS, number as usize % 3, 3, 1)).collect();
         run(&config, &Program::of("droptail"), |_| (), flows);
         let data = pcap::read(&path).into_iter().filter(|frame| frame.payload > 0).map(|frame| frame.src);
         data.step_by(3).collect::<Vec<u32>>()

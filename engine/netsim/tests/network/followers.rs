@@ -18,9 +18,9 @@ fn between(connections: Connections) -> Config {
     Config { connections, ..star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::EcnStar) }
 }
 
-/// A flow that starts `pause_ns` after the end of flow `flow`.
-fn later(flow: u32, same_connection: bool, pause_ns: u64, size_bytes: u64) -> Flow {
-    Flow { after: Some(Predecessor { flow, same_connection }), ..self::flow(pause_ns, 0, 1, size_bytes) }
+/// A flow that starts `pause_ns` after the end of a flow, or after a join.
+fn later(number: u32, same_connection: bool, pause_ns: u64, size_bytes: u64) -> Flow {
+    Flow { after: Some(Predecessor { number, same_connection }), ..flow(pause_ns, 0, 1, size_bytes) }
 }
 
 fn across(frame_bytes: u64) -> u64 {
@@ -121,7 +121,7 @@ fn flows_that_cannot_follow_are_refused() {
     };
     let first = flow(0, 0, 1, 1);
     refused(ASKED, vec![later(0, false, 0, 1)], "flow 0: a flow can only wait for a flow above it");
-    refused(ASKED, vec![first, later(0, false, 0, 1), later(0, false, 0, 1)], "flow 2: another flow waits");
+    refused(ASKED, vec![first, later(0, true, 0, 1), later(0, true, 0, 1)], "flow 2: only one flow can follow");
     refused(Connections::New, vec![first, later(0, true, 0, 1)], "only if receivers open connections");
     let elsewhere = Flow { src: 1, dst: 0, ..later(0, true, 0, 1) };
     refused(ASKED, vec![first, elsewhere], "must have the same hosts");
@@ -150,7 +150,7 @@ proptest! {
         };
         let mut config = between(ASKED);
         config.stop_ns = 3600 * 1000 * MS;
-        let outcome = run(&config, &Program::of("scripted"), lost, flows.collect());
+        let outcome = run(&config, &Program::of("scripted"), lost, flows.collect::<Vec<_>>());
         let mut end = 0;
         for (at, record) in outcome.flows.iter().enumerate() {
             let start = outcome.starts[at].expect("it started").nanos();

@@ -80,7 +80,7 @@ fn nothing_counts_if_switches_only_mark() {
             let flows = (0..12)
                 .map(|number| Flow { ecn: number % 3 > 0, ..flow(number * 70 * US, number as usize % 2, 2, 40 * MSS) });
             let marking = |state: &mut State| set_params(state, &[("k_pkts", 8)]);
-            let outcome = run(&config, &Program::of("dctcp-red"), marking, flows.collect());
+            let outcome = run(&config, &Program::of("dctcp-red"), marking, flows.collect::<Vec<_>>());
             let marked = outcome.switches[0].ports[2].marked > 0;
             assert_eq!(marked, !matches!(control, Control::Reno | Control::DelayDctcp), "{control:?}");
             assert_eq!(outcome.ecn, EcnInterference::default(), "{control:?}, {connections:?}");

@@ -13,6 +13,7 @@ mod followers;
 mod gro;
 mod hosts;
 mod interference;
+mod joins;
 mod loss;
 mod parts;
 mod pauses;

@@ -126,7 +126,7 @@ fn forty_senders_lose_nothing() {
         let pfc = Pfc { per: PauseScope::Port, xoff_bytes: 20_000, xon_bytes: 10_000 };
         let room = pfc.xoff_bytes + FRAME + headroom(40 * GBPS, US);
         lossless(&mut config, pfc, 41 * room);
-        let flows = (0..40).map(|host| flow(0, host, 40, 1_000_000)).collect();
+        let flows: Vec<_> = (0..40).map(|host| flow(0, host, 40, 1_000_000)).collect();
         let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
         assert_eq!(outcome.ledger.total(), 0, "{control:?}");
         for host in 0..40 {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use marklab_netsim::tcp::stack::Stack;
 use marklab_netsim::{
     BuildError, Capture, Config, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, NetSwitch, Network, Nic,
-    Node, Outcome, Progress, QueueLimit, Trace, Transport,
+    Node, Outcome, Progress, QueueLimit, Trace, Traffic, Transport,
 };
 use marklab_p4::ir;
 use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, Spotlight, State};
@@ -229,9 +229,9 @@ pub(crate) fn build(
     config: &Config,
     program: &Program,
     setup: impl Fn(&mut State),
-    flows: Vec<Flow>,
+    traffic: impl Into<Traffic>,
 ) -> Result<Network, BuildError> {
-    build_switch(config, program, |switch| setup(switch.state_mut()), flows)
+    build_switch(config, program, |switch| setup(switch.state_mut()), traffic)
 }
 
 /// The same; `setup` has access to the whole switch. If there are several switches, all are alike.
@@ -239,7 +239,7 @@ pub(crate) fn build_switch(
     config: &Config,
     program: &Program,
     setup: impl Fn(&mut NetSwitch),
-    flows: Vec<Flow>,
+    traffic: impl Into<Traffic>,
 ) -> Result<Network, BuildError> {
     let switches = config.nodes.iter().filter_map(|node| match node {
         Node::Switch { ports, queueing, .. } => {
@@ -250,7 +250,7 @@ pub(crate) fn build_switch(
         }
         Node::Host { .. } => None,
     });
-    Network::new(config, flows, switches.collect())
+    Network::new(config, traffic, switches.collect())
 }
 
 /// A network whose switches run a program. `port` has the port by which the switch of a number sends to a host.
@@ -259,7 +259,7 @@ pub(crate) fn build_fabric(
     program: &Program,
     setup: impl Fn(&mut State),
     port: impl Fn(usize, usize) -> usize,
-    flows: Vec<Flow>,
+    traffic: impl Into<Traffic>,
 ) -> Network {
     let hosts = config.nodes.iter().filter(|node| matches!(node, Node::Host { .. })).count();
     let specs = config.nodes.iter().filter_map(|node| match node {
@@ -271,7 +271,7 @@ pub(crate) fn build_fabric(
         setup(&mut state);
         Switch::new(program.engine.clone(), state, vec![queues; ports])
     });
-    Network::new(config, flows, switches.collect()).unwrap()
+    Network::new(config, traffic, switches.collect()).unwrap()
 }
 
 /// The state of a switch that sends packets for each host by the port with the host's number.
@@ -292,8 +292,13 @@ fn routes_by(program: &Program, ports: impl Iterator<Item = (usize, usize)>) -> 
 }
 
 /// Runs flows through a [`star`].
-pub(crate) fn run(config: &Config, program: &Program, setup: impl Fn(&mut State), flows: Vec<Flow>) -> Outcome {
-    build(config, program, setup, flows).unwrap().run(&Progress::default()).unwrap()
+pub(crate) fn run(
+    config: &Config,
+    program: &Program,
+    setup: impl Fn(&mut State),
+    traffic: impl Into<Traffic>,
+) -> Outcome {
+    build(config, program, setup, traffic).unwrap().run(&Progress::default()).unwrap()
 }
 
 /// ns that a flow took.

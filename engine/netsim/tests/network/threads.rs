@@ -2,8 +2,8 @@
 //! Any number of threads gives the same bytes: random topologies, delays, rates, transports and recordings.
 
 use marklab_netsim::{
-    Capture, Config, Connections, Control, Flow, Framing, Link, Node, PauseScope, Pfc, Predecessor, Probe, Progress,
-    QueueLimit, SampleQueues, Trace, TracePackets,
+    Capture, Config, Connections, Control, Flow, Framing, Join, Link, Node, PauseScope, Pfc, Predecessor, Probe,
+    Progress, QueueLimit, SampleQueues, Trace, TracePackets, Traffic, Wait,
 };
 use proptest::prelude::*;
 
@@ -74,11 +74,13 @@ impl Case {
         config
     }
 
-    fn flow_list(&self) -> Vec<Flow> {
+    fn traffic(&self) -> Traffic {
         let count = self.count();
         let mut flows: Vec<Flow> = Vec::new();
         let mut specs = self.flows.clone();
         specs.sort_by_key(|spec| spec.3);
+        let all = specs.len() as u32;
+        let mut joins = Vec::new();
         for (number, (src, behind, size, start, extra_delay_ns)) in specs.into_iter().enumerate() {
             let dst = (src % count + 1 + behind % (count - 1)) % count;
             let mut next = Flow { extra_delay_ns, ..flow(start, src % count, dst, size) };
@@ -87,12 +89,18 @@ impl Case {
             }
             // Every third flow waits for the one before it.
             if self.followers && number % 3 == 2 {
-                next.after = Some(Predecessor { flow: number as u32 - 1, same_connection: false });
+                next.after = Some(Predecessor { number: number as u32 - 1, same_connection: false });
                 next.start_ns %= 20 * US;
+            }
+            // Every sixth waits at its host for the first flow and the one before it, together.
+            if self.followers && number % 6 == 5 {
+                let wait = |number, pause_ns| Wait { number, pause_ns };
+                joins.push(Join { host: next.src, not_before_ns: start / 2, waits: vec![wait(0, start % US), wait(number as u32 - 1, 0)] });
+                next.after = Some(Predecessor { number: all + joins.len() as u32 - 1, same_connection: false });
             }
             flows.push(next);
         }
-        flows
+        Traffic { flows, joins }
     }
 
     /// All results on so many threads.
@@ -107,7 +115,7 @@ impl Case {
             _ => hosts,
         };
         let setup = |state: &mut _| set_params(state, &[("k_pkts", 5)]);
-        let network = build_fabric(&config, &Program::of("dctcp-red"), setup, port, self.flow_list());
+        let network = build_fabric(&config, &Program::of("dctcp-red"), setup, port, self.traffic());
         let outcome = network.run_on(&Progress::default(), threads).unwrap();
         (described(&outcome), std::fs::read(path).unwrap())
     }

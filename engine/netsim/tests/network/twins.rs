@@ -15,7 +15,7 @@ fn outcome(program: &'static str, params: &[(&str, u64)]) -> Outcome {
     config.links[0].rate_bps = 10 * GBPS;
     trace_queue(&mut config, 0);
     let flows = (0..30).map(|number| flow(number * 70 * US, 1 + number as usize % 3, 0, (1 + number % 7) * 40 * MSS));
-    run(&config, &Program::of(program), |state| set_params(state, params), flows.collect())
+    run(&config, &Program::of(program), |state| set_params(state, params), flows.collect::<Vec<_>>())
 }
 
 /// Both programs mark when more than K packets wait, because the TNA twin's K is that many full frames. So frames
