@@ -2,10 +2,13 @@
 """Jobs of parallel training: collectives as flows that wait for each other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
+from google.protobuf import proto
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,11 +18,12 @@ from marklab.fabrics import Cell, Sim
 from marklab.metrics.cell import seed_result
 from marklab.prepare.experiment import Experiment, prepare
 from marklab.prepare.ideal import ideal_ns
-from marklab.prepare.jobs import iteration_flows, job_flows, job_hosts
+from marklab.prepare.jobs import job_flows, job_hosts
 from marklab.results.metric import find_metric
 from marklab.results.observation import Observation
 from marklab.results.summary import JobSample
 from marklab.spec.description import make_spec
+from marklab.traffic.chakra import Kind, messages
 from marklab.traffic.flows import FlowList
 from marklab.traffic.jobs import COLLECTIVES, Job
 
@@ -78,7 +82,6 @@ def test_the_flows_of_a_ring_by_hand() -> None:
 def test_a_collective_has_its_bytes(kind: str, count: int, size: int, iterations: int) -> None:
     described = job(kind, size=size, hosts=count, iterations=iterations)
     flows = job_flows([described], HOSTS, seed=3)
-    assert len(flows) == iterations * iteration_flows(described, len(HOSTS))
     total = int(flows.size_bytes.sum()) / iterations
     expected = {"all-reduce": 2 * (count - 1), "all-gather": count - 1, "reduce-scatter": count - 1}
     if described.collective == "all-to-all":
@@ -139,7 +142,7 @@ def test_hosts_are_placed() -> None:
 
 
 def experiment(*jobs: str, **settings: object) -> Experiment:
-    plain = {"schemes": ["dctcp-red"], "baseline": "none", "seeds": 1, "rtt": "20us", "jobs": list(jobs)}
+    plain = {"schemes": ["dctcp-red"], "baseline": "none", "seeds": 1, "rtt": "20us", "training": list(jobs)}
     return prepare(make_spec(plain | settings))
 
 
@@ -220,27 +223,160 @@ def test_an_end_cuts_iterations() -> None:
     assert found.iteration_us.n == found.iterations
 
 
+@dataclass
+class Operation:
+    """A node of a trace to be written."""
+
+    number: int
+    kind: Kind
+    waits: tuple[int, ...] = ()
+    duration_us: int = 0
+    attributes: dict[str, int | str] = field(default_factory=dict)
+
+
+def written_trace(folder: Path, *ranks: Sequence[Operation]) -> str:
+    metadata, node = messages()
+    for rank, operations in enumerate(ranks):
+        stream = BytesIO()
+        proto.serialize_length_prefixed(metadata(version="0.0.4"), stream)
+        for each in operations:
+            made = node(id=each.number, name=f"op{each.number}", type=each.kind, duration_micros=each.duration_us)
+            made.data_deps.extend(each.waits)
+            for name, value in each.attributes.items():
+                made.attr.add(name=name, **{"string_val" if isinstance(value, str) else "int64_val": value})
+            proto.serialize_length_prefixed(made, stream)
+        (folder / f"made.{rank}.et").write_bytes(stream.getvalue())
+    return str(folder / "made.et")
+
+
+def collective(number: int, kind: int, size: int, *waits: int, **more: int | str) -> Operation:
+    return Operation(number, Kind.COLLECTIVE, waits, 0, {"comm_type": kind, "comm_size": size} | more)
+
+
+def sends(number: int, other: int, size: int, *waits: int) -> Operation:
+    return Operation(number, Kind.SEND, waits, 0, {"comm_dst": other, "comm_size": size})
+
+
+def receives(number: int, other: int, *waits: int) -> Operation:
+    return Operation(number, Kind.RECV, waits, 0, {"comm_src": other})
+
+
+def pipeline(folder: Path, stages: int, batches: int, compute_us: int, size: int) -> str:
+    """Each stage computes each batch when it has received it, one after the other, and sends it on."""
+    ranks = []
+    for stage in range(stages):
+        rank = []
+        for batch in range(batches):
+            base = 3 * batch
+            before = (base + 1 - 3,) if batch else ()
+            if stage:
+                rank.append(receives(base, stage - 1))
+                before += (base,)
+            rank.append(Operation(base + 1, Kind.COMP, before, compute_us))
+            if stage < stages - 1:
+                rank.append(sends(base + 2, stage + 1, size, base + 1))
+        ranks.append(rank)
+    return written_trace(folder, *ranks)
+
+
+def test_a_pipeline_takes_what_its_formula_says(tmp_path: Path) -> None:
+    """The last batch leaves the last but one stage after it was computed by all of them, one after the other."""
+    path = pipeline(tmp_path, stages=4, batches=5, compute_us=1000, size=146_000)
+    ready = experiment(path, topology="incast:senders=7")
+    found = sample(ready)["made"]
+    part_us = float(ideal_ns(ready.spec, ready.network, ready.flow_lists[1]).max()) / 1e3
+    assert found.done_us == pytest.approx((4 - 2 + 5) * 1000 + 3 * part_us, rel=0.02)
+
+
+def test_a_trace_of_a_collective_is_the_collective(tmp_path: Path) -> None:
+    size = 8 * 14600
+    computed = [Operation(1, Kind.COMP, (), 50), collective(2, 0, size, 1), collective(3, 0, size, 2)]
+    traced = experiment(written_trace(tmp_path, *[computed] * 8), topology="incast:senders=7")
+    plain = experiment(f"all-reduce:size={size},iterations=2,compute=50us", topology="incast:senders=7")
+    first = [sample(each) for each in (traced, plain)]
+    assert len(traced.flow_lists[1]) == len(plain.flow_lists[1])
+    assert first[0]["made"].done_us == pytest.approx((first[1]["all-reduce"].done_us or 0) - 50, abs=1)
+
+
+def test_groups_of_a_trace_have_collectives_of_their_own(tmp_path: Path) -> None:
+    """The k-th collectives of a group belong together, whatever other groups do in between."""
+    even = [collective(1, 2, 1000, pg_name="even"), collective(2, 0, 4000, 1, pg_name="all")]
+    odd = [collective(2, 0, 4000, pg_name="all")]
+    path = written_trace(tmp_path, even, odd, even, odd)
+    flows = experiment(path, topology="incast:senders=7").flow_lists[1]
+    gathered = flows.size_bytes == 1000
+    pairs = sorted(zip(flows.src[gathered].tolist(), flows.dst[gathered].tolist(), strict=True))
+    # All-gather around two hosts, with parts of 1,000 bytes, and all-reduce around four, also with such parts.
+    assert len(flows) == 2 + 4 * 6
+    assert set(pairs) == {(0, 2), (2, 0), (0, 1), (1, 2), (2, 3), (3, 0)}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        ([[collective(1, 0, 9, 2), collective(2, 0, 9, 1)]] * 2, "waits in a cycle: rank 0, node 1"),
+        ([[sends(1, 1, 9, 2), receives(2, 1)], [sends(1, 0, 9, 2), receives(2, 0)]], "waits in a cycle"),
+        ([[sends(1, 1, 9)], []], "rank 1 never receives it"),
+        ([[], [receives(1, 0)]], "rank 0 sends nothing for it"),
+        ([[sends(1, 5, 9)], []], "has the peer 5"),
+        ([[collective(1, 0, 9)], [collective(1, 0, 10)]], "another collective or size"),
+        ([[collective(1, 5, 9)]] * 2, "a collective of type 5"),
+        ([[collective(1, 0, 9, 7)]] * 2, "waits for 7, which is not there"),
+        ([[Operation(1, Kind.COMP, (), 0, {"num_ops": 5})]] * 2, "no model of a machine"),
+        ([[Operation(1, Kind.COMP, (), 5)]] * 2, "communicates nothing"),
+        ([[Operation(1, Kind.SEND, (), 0, {"comm_dst": 1})], [receives(1, 0)]], "has no number `comm_size`"),
+        ([[sends(1, 1, 9)], [receives(1, 0)], *[[]] * 7], "needs 9 hosts"),
+    ],
+)
+def test_a_trace_that_cannot_run_is_named(tmp_path: Path, ranks: Sequence[Sequence[Operation]], message: str) -> None:
+    plain = {"training": written_trace(tmp_path, *ranks), "schemes": ["dctcp-red"], "topology": "incast:senders=7"}
+    with pytest.raises(BadInput) as refused:
+        prepared_flows(plain)
+    assert message in str(refused.value)
+
+
+def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "made.et"
+    plain: dict[str, object] = {"training": str(path), "schemes": ["dctcp-red"]}
+    with pytest.raises(BadInput, match=r"there is no execution trace .*made\.0\.et"):
+        prepared_flows(plain)
+    (tmp_path / "made.0.et").write_bytes(b"hello, this is text")
+    with pytest.raises(BadInput, match="is not in Chakra's format"):
+        prepared_flows(plain)
+    (tmp_path / "made.0.et").write_bytes(b"")
+    with pytest.raises(BadInput, match="is empty"):
+        prepared_flows(plain)
+
+
+def test_a_trace_that_has_changed_is_refused(tmp_path: Path) -> None:
+    path = written_trace(tmp_path, *[[collective(1, 0, 9)]] * 2)
+    spec = make_spec({"schemes": ["dctcp-red"], "training": path})
+    written_trace(tmp_path, *[[collective(1, 0, 99)]] * 2)
+    with pytest.raises(BadInput, match="has changed"):
+        make_spec(spec.to_plain())
+
+
 def test_metrics_of_jobs_have_names() -> None:
-    assert find_metric("job.all-reduce.done").needs == ("jobs",)
+    assert find_metric("job.all-reduce.done").needs == ("training",)
     assert find_metric("job.my.job.iteration.p99").unit == "µs"
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"jobs": "all-redoce"}, "collective"),
-        ({"jobs": "all-reduce:size=3,hosts=8"}, "too few for 8 parts"),
-        ({"jobs": "all-reduce:hosts=99"}, "needs 99 hosts, and the network has 8"),
-        ({"jobs": "all-reduce:hosts=1"}, "at least 2 hosts"),
-        ({"jobs": "all-reduce:hosts=h1/h1"}, "have to be different"),
-        ({"jobs": "all-reduce:hosts=h1/nobody"}, "nobody"),
-        ({"jobs": "all-gather:algorithm=tree"}, "all-gather has no tree"),
-        ({"jobs": "all-to-all:algorithm=ring"}, "has no algorithm"),
-        ({"jobs": "all-reduce:pieces=4"}, "algorithm: tree"),
-        ({"jobs": ["all-reduce", "all-reduce"]}, "two jobs of this run are called"),
-        ({"jobs": "all-reduce", "mininet": {}}, "simulated only"),
-        ({"jobs": "all-reduce", "trace_flows": "1ms"}, "trace_flows"),
-        ({"workload": "all-reduce"}, "--job all-reduce"),
+        ({"training": "all-redoce"}, "collective"),
+        ({"training": "all-reduce:size=3,hosts=8"}, "too few for 8 parts"),
+        ({"training": "all-reduce:hosts=99"}, "needs 99 hosts, and the network has 8"),
+        ({"training": "all-reduce:hosts=1"}, "at least 2 hosts"),
+        ({"training": "all-reduce:hosts=h1/h1"}, "have to be different"),
+        ({"training": "all-reduce:hosts=h1/nobody"}, "nobody"),
+        ({"training": "all-gather:algorithm=tree"}, "all-gather has no tree"),
+        ({"training": "all-to-all:algorithm=ring"}, "has no algorithm"),
+        ({"training": "all-reduce:pieces=4"}, "algorithm: tree"),
+        ({"training": ["all-reduce", "all-reduce"]}, "two jobs of this run are called"),
+        ({"training": "all-reduce", "mininet": {}}, "simulated only"),
+        ({"training": "all-reduce", "trace_flows": "1ms"}, "trace_flows"),
+        ({"workload": "all-reduce"}, "--training all-reduce"),
     ],
 )
 def test_what_cannot_be_is_named(settings: dict[str, object], message: str) -> None:

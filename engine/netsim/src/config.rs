@@ -716,7 +716,7 @@ impl Config {
         if joins.is_empty() || traffic.is_reached() {
             Ok(())
         } else {
-            Err(ConfigError::Value("flows and joins wait for each other in a circle"))
+            Err(ConfigError::Value("flows and joins wait for each other in a cycle"))
         }
     }
 

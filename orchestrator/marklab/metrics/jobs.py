@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from marklab.metrics.sample import sample
 from marklab.prepare.experiment import Experiment
-from marklab.prepare.jobs import iteration_flows
 from marklab.results.observation import Observation
 from marklab.results.summary import JobSample
 
@@ -19,13 +18,15 @@ def job_samples(experiment: Experiment, seen: Observation) -> dict[str, JobSampl
     """The jobs of a cell, by name."""
     hosts = len(experiment.network.graph.hosts)
     end_ns = np.where(seen.fct_ns < 0, _NOT_OVER, seen.flows.start_ns.astype(np.int64) + seen.fct_ns)
+    listed = experiment.flow_lists[seen.seed].iteration
+    expected = np.bincount(listed[listed >= 0])
     found, first = {}, 0
-    for job in experiment.spec.jobs or ():
+    for job in experiment.spec.training or ():
         own = (seen.flows.iteration >= first) & (seen.flows.iteration < first + job.iterations)
         numbers = seen.flows.iteration[own] - first
         has_all_ns = np.full((job.iterations, hosts), -1)
         np.maximum.at(has_all_ns, (numbers, seen.flows.dst[own]), end_ns[own])
-        there = np.bincount(numbers, minlength=job.iterations) == iteration_flows(job, hosts)
+        there = np.bincount(numbers, minlength=job.iterations) == expected[first : first + job.iterations]
         found[job.label] = _of_hosts(has_all_ns, there & (has_all_ns.max(axis=1) < _NOT_OVER), job.start_ns)
         first += job.iterations
     return found

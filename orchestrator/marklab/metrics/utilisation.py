@@ -57,7 +57,7 @@ def of_all_lines(experiment: Experiment, seen: Observation) -> LineUse | None:
 
 def _time(experiment: Experiment, seen: Observation) -> tuple[str, int]:
     """The column of a line's busy time, and the time that it is a part of."""
-    if experiment.spec.until_ns is not None or experiment.spec.jobs:
+    if experiment.spec.until_ns is not None or experiment.spec.training:
         return "busy_ns", seen.report["end_ns"]
     return "busy_during_arrivals_ns", seen.report["arrivals_end_ns"]
 

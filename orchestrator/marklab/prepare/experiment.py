@@ -133,11 +133,11 @@ class Experiment:
         more = [added(spec.added_flows, hosts)] if spec.added_flows else []
 
         def together(seed: int, flows: FlowList) -> FlowList:
-            return merged([*([job_flows(spec.jobs, hosts, seed)] if spec.jobs else []), flows, *more])
+            return merged([*([job_flows(spec.training, hosts, seed)] if spec.training else []), flows, *more])
 
         if spec.flow_list is not None:
             listed = read_flow_list(Path(spec.flow_list.path), hosts)
-            if spec.jobs:
+            if spec.training:
                 return {seed: together(seed, listed) for seed in spec.seed_numbers}
             return dict.fromkeys(spec.seed_numbers, together(spec.first_seed, listed))
         if spec.flow_seed is not None:
@@ -164,12 +164,12 @@ class Experiment:
 
 
 def _until(spec: Spec, flows: FlowList) -> FlowList:
-    """The flows that begin before the run ends."""
+    """The flows that begin before the run ends, and all of jobs, whose starts nobody knows before."""
     if spec.until_ns is None:
         if flows.endless.any():
             raise BadInput("a flow is endless, and so would be the run", "--until 100ms, or give the flow a size")
         return flows
-    begun = flows.taken(np.flatnonzero(flows.start_ns < spec.until_ns))
+    begun = flows.taken(np.flatnonzero((flows.start_ns < spec.until_ns) | (flows.iteration >= 0)))
     if len(begun) == 0:
         first = format_time(int(flows.start_ns[0]))
         raise BadInput(f"the first flow starts at {first}, when the run has ended", f"an `until` beyond {first}")

@@ -80,8 +80,12 @@ def _traffic(spec: dict[str, Any]) -> str:
     name = workload["name"] if isinstance(workload, dict) else workload
     by_hand = sum(flow["count"] for flow in spec.get("added_flows", []))
     generated = [f"{name} at load {spec['load']:g}, {spec['flows']} flows"] if spec["flows"] else []
-    jobs = [f"{job['collective']} of {job['size']}B x {job['iterations']}" for job in spec.get("jobs", [])]
+    jobs = [_job(job) for job in spec.get("training", [])]
     return ", ".join([*generated, *jobs, *([f"{by_hand} added flows"] if by_hand else [])])
+
+
+def _job(job: dict[str, Any]) -> str:
+    return f"trace {job['trace']}" if "trace" in job else f"{job['collective']} of {job['size']} x {job['iterations']}"
 
 
 def real_fabric(summary: Summary) -> str:

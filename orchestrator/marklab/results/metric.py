@@ -251,9 +251,9 @@ def _of_job(match: Match) -> Metric:
     """An iteration of a job, the time between its first and its last host, or all of its iterations."""
     job, block, statistic = match["job"], match["block"], match["statistic"]
     if block is None:
-        return Metric(match[0], _field(lambda seed: seed.jobs.get(job), "done_us"), 1, "µs", needs=("jobs",))
+        return Metric(match[0], _field(lambda seed: seed.jobs.get(job), "done_us"), 1, "µs", needs=("training",))
     of = _field(lambda seed: getattr(seed.jobs.get(job), f"{block}_us", None), statistic)
-    return Metric(match[0], of, 1, "µs", needs=("jobs",))
+    return Metric(match[0], of, 1, "µs", needs=("training",))
 
 
 def _of_convergence(match: Match) -> Metric:

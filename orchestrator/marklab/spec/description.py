@@ -29,7 +29,7 @@ from marklab.spec.packets import WRITTEN_PACKETS, TracePackets
 from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
 from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
-from marklab.traffic.jobs import Job
+from marklab.traffic.jobs import AnyJob
 from marklab.traffic.probes import Probe
 from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt, read_rtt
 from marklab.traffic.services import Services
@@ -156,7 +156,7 @@ class Spec(Model):
     flow_list: FlowListFile | None = None
     added_flows: tuple[AddedFlow, ...] | None = None
     # Without a number of `flows`, a run with jobs has no others.
-    jobs: Annotated[tuple[Job, ...], Field(min_length=1), OneOrMore()] | None = None
+    training: Annotated[tuple[AnyJob, ...], Field(min_length=1), OneOrMore()] | None = None
     seeds: int = Field(default=5, ge=1, le=1000)
     first_seed: int = Field(default=1, ge=0, le=2**31)
     # All seeds have the flows of this one. So they differ by what else is random, such as `start_jitter`.
@@ -194,13 +194,13 @@ class Spec(Model):
     @model_validator(mode="before")
     @classmethod
     def _jobs_alone(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("jobs") and "flows" not in value and "flow_list" not in value:
+        if isinstance(value, dict) and value.get("training") and "flows" not in value and "flow_list" not in value:
             return {**value, "flows": 0}
         return value
 
     @model_validator(mode="after")
     def _distinct_jobs(self) -> Spec:
-        labels = [job.label for job in self.jobs or ()]
+        labels = [job.label for job in self.training or ()]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
             raise BadInput(f"two jobs of this run are called `{twice}`", "give each a `name`")
@@ -212,9 +212,9 @@ class Spec(Model):
             "connections: asked": self.connections.mode == "asked" or None,
         }
         other = next((name for name, given in beside.items() if given is not None), None)
-        if self.jobs and other is not None:
-            raise BadInput(f"jobs and `{other}` cannot be combined", f"leave out `{other}`")
-        if self.jobs and self.mininet is not None:
+        if self.training and other is not None:
+            raise BadInput(f"training and `{other}` cannot be combined", f"leave out `{other}`")
+        if self.training and self.mininet is not None:
             raise BadInput("the flows of jobs wait for each other, which is simulated only", "--fabric sim")
         return self
 
@@ -414,9 +414,9 @@ class Spec(Model):
     def _has_flows(self) -> Spec:
         if self.flow_list is not None and self.flow_seed is not None:
             raise BadInput("all seeds have the flows of a flow list: `flow_seed` changes nothing", "leave it out")
-        others = (self.queries, self.added_flows, self.jobs)
+        others = (self.queries, self.added_flows, self.training)
         if self.flow_list is None and self.flows == 0 and not any(others):
-            raise BadInput("the run has no flows", "set `flows`, `jobs` or `added_flows`")
+            raise BadInput("the run has no flows", "set `flows`, `training` or `added_flows`")
         return self
 
     @property
@@ -464,7 +464,7 @@ class Spec(Model):
         if self.flow_list is not None:
             return f"{scheme}{where}-{Path(self.flow_list.path).stem}"
         if self.flows == 0:
-            what = [job.label for job in self.jobs or ()] or [f"{len(self.added_flows or ())}-flows"]
+            what = [job.label for job in self.training or ()] or [f"{len(self.added_flows or ())}-flows"]
             return f"{scheme}{where}-{'-'.join(what)}"[:100]
         return f"{scheme}{where}-{self.workload.name}-load{round(self.load * 100)}"
 
@@ -484,6 +484,9 @@ class Spec(Model):
         plain["baseline"] = self.baseline.label if self.baseline else None
         if self.flow_list is not None:
             plain["flow_list"] = self.flow_list.sha256
+        for job in plain.get("training", []):
+            if "trace" in job:
+                job["trace"] = Path(job["trace"]).name
         # It is part of the identity of each of its schemes.
         plain.pop("controller", None)
         text = json.dumps({"spec": plain, "schemes": dict(schemes)}, sort_keys=True, separators=(",", ":"))
@@ -521,8 +524,12 @@ def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     def at(value: Any) -> Any:
         if isinstance(value, list):
             return [at(item) for item in value]
-        is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".py", ".yaml", ".yml"))
+        if isinstance(value, dict) and "trace" in value:
+            return value | {"trace": str(folder / value["trace"])}
+        is_file = isinstance(value, str) and value.partition(":")[0].endswith(
+            (".p4", ".csv", ".py", ".yaml", ".yml", ".et")
+        )
         return str(folder / value) if is_file else value
 
-    files = ("schemes", "baseline", "controller", "workload", "topology", "flow_list")
+    files = ("schemes", "baseline", "controller", "workload", "topology", "flow_list", "training")
     return dict(settings) | {key: at(settings[key]) for key in files if key in settings}

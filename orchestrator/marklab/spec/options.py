@@ -78,9 +78,9 @@ RUN = (
         "queries", "N:at=TIMES", "Bursts of N short flows at once: 40:at=10ms/60ms or 40:load=0.05.", TRAFFIC
     ),
     SettingOption(
-        "job", "COLLECTIVE",
-        f"Training, not a workload: {', '.join(COLLECTIVES)} (all-reduce:size=16MB,hosts=8); repeatable; docs/jobs.md.",
-        TRAFFIC, setting="jobs", repeatable=True,
+        "training", "COLLECTIVE",
+        f"Jobs, not a workload: {', '.join(COLLECTIVES)} (all-reduce:size=16MB) or FILE.et; repeatable; docs/jobs.md.",
+        TRAFFIC, repeatable=True,
     ),
     SettingOption(
         "topology", "NAME", "incast, leaf-spine, fat-tree, with settings (incast:senders=16), or FILE.yaml.", NETWORK

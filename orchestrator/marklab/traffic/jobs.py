@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
@@ -10,6 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from marklab import units
 from marklab.errors import BadInput, unknown
 from marklab.model import Model, Size, Time, short_form
+from marklab.traffic.chakra import SUFFIX, trace_digest
 
 Collective = Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
 COLLECTIVES: tuple[str, ...] = get_args(Collective)
@@ -86,3 +88,60 @@ class Job(Model):
     def label(self) -> str:
         """Its name, or that of its collective."""
         return self.name or self.collective
+
+
+class TraceJob(Model):
+    """A job that an execution trace in Chakra's format describes (`traffic.chakra`): `PREFIX.et`, a file per rank.
+
+    In short: `PREFIX.et:placement=spread`. The digest shows whether the files have changed.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra=short_form(
+            {"type": "string", "pattern": r"\.et(:.*)?$", "examples": ["traces/gpt.et:placement=spread"]},
+            required=["trace"],
+        )
+    )
+
+    path: str = Field(alias="trace")
+    sha256: str
+    name: str | None = Field(default=None, min_length=1, max_length=40)
+    # None is as many as there are ranks.
+    hosts: Annotated[tuple[str | int, ...] | None, BeforeValidator(_read_hosts)] = None
+    placement: Placement = "packed"
+    start_ns: Time = Field(default=0, alias="start")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_digest(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            path, settings = units.ShortForm.settings_of(value)
+            value = {"trace": path, **settings}
+        if not isinstance(value, dict) or "trace" not in value:
+            return value
+        digest = trace_digest(str(value["trace"]))
+        if value.get("sha256", digest) != digest:
+            raise BadInput(f"the trace {value['trace']} has changed since this description was written")
+        return {**value, "trace": str(Path(value["trace"]).resolve()), "sha256": digest}
+
+    @property
+    def iterations(self) -> int:
+        """A trace is one."""
+        return 1
+
+    @property
+    def label(self) -> str:
+        """Its name, or that of its files."""
+        return self.name or Path(self.path).stem
+
+
+def read_job(value: Any) -> Any:
+    """Read a job: a collective, or an execution trace."""
+    if isinstance(value, Job | TraceJob):
+        return value
+    path = value.partition(":")[0] if isinstance(value, str) else None
+    is_trace = path.endswith(SUFFIX) if path is not None else isinstance(value, dict) and "trace" in value
+    return (TraceJob if is_trace else Job).model_validate(value)
+
+
+AnyJob = Annotated[Job | TraceJob, BeforeValidator(read_job)]

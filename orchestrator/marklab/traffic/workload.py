@@ -90,7 +90,7 @@ def load_workload(name: str) -> Workload:
         return Workload(path.stem, _read(path))
     known = known_workloads()
     if name in COLLECTIVES:
-        raise BadInput(f"`{name}` is no distribution of sizes, but a collective of a job", f"--job {name}")
+        raise BadInput(f"`{name}` is no distribution of sizes, but a collective of a job", f"--training {name}")
     if name not in known:
         error = unknown("workload", name, known)
         error.remedy = f"{error.remedy}, or the path of a CSV file"

@@ -103,8 +103,8 @@ fn joins_that_cannot_be_reached_are_refused() {
     let cases = [
         (vec![first], vec![join(3, &[(0, 0)])], "join 0: it must be at a host"),
         (vec![first], vec![join(1, &[(2, 0)])], "join 0: it waits for what is not there"),
-        (vec![first], vec![join(1, &[(0, 0), (1, 0)])], "in a circle"),
-        (vec![first, after(2, 0, 1, 0, 1)], vec![join(0, &[(1, 0)])], "in a circle"),
+        (vec![first], vec![join(1, &[(0, 0), (1, 0)])], "in a cycle"),
+        (vec![first, after(2, 0, 1, 0, 1)], vec![join(0, &[(1, 0)])], "in a cycle"),
         (vec![first, after(2, 0, 1, 0, 1)], vec![], "flow 1: a flow can only wait for a flow above it"),
     ];
     for (flows, joins, reason) in cases {
