@@ -87,7 +87,9 @@ def test_what_is_counted_adds_up() -> None:
         assert seen.cpu_s > 0
 
 
-@pytest.mark.parametrize("scheme", ["droptail", "dctcp-red", "red:star", "pi", "rem", "tcn", "codel", "ecn-sharp"])
+@pytest.mark.parametrize(
+    "scheme", ["droptail", "dctcp-red", "red:star", "pi", "rem", "tcn", "codel", "ecn-sharp", "acc"]
+)
 def test_every_scheme_runs_on_a_leaf_spine(scheme: str) -> None:
     _, _, summary = run(
         schemes=[scheme], baseline="none", topology="leaf-spine:leaves=2,spines=2,hosts=2", flows=100, seeds=1

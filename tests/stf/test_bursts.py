@@ -68,15 +68,25 @@ def _recorded() -> dict[str, tuple[str, set[str]]]:
     return found
 
 
+def _not_yet() -> set[str]:
+    """Schemes' texts that the committed page names as not compared yet."""
+    section = differential.PAGE.read_text().partition("\n## Not compared yet\n")[2]
+    return set(re.findall(r"^- (`.*)$", section, re.MULTILINE))
+
+
 def test_the_lab_marks_the_packets_that_bmv2_marked() -> None:
-    recorded, page = _recorded(), differential.differential_page([], [_decided(burst) for burst in BURSTS], 1, {})
+    recorded, waiting = _recorded(), _not_yet()
+    page = differential.differential_page([], [_decided(burst) for burst in BURSTS], 1, {})
     for burst in BURSTS:
         decided = _decided(burst)
+        if differential.setting(decided) in waiting:
+            continue
         packets, counts = recorded[differential.setting(decided)]
         assert decided.here.fates == packets, f"{burst.scheme}: run `make differential`"
         for count in counts:
             assert f"| {differential.setting(decided)} | `{packets}` | {count} | same |" in page, burst.scheme
-    assert len(recorded) == len(BURSTS)
+    assert waiting.isdisjoint(recorded)
+    assert len(recorded) + len(waiting) == len(BURSTS)
 
 
 def _with_another_mark(outcome: Outcome) -> Outcome:
