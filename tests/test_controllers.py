@@ -16,7 +16,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from marklab.controllers import loop
+from marklab.catalog.controller import ControllerChoice
+from marklab.controllers import Port, loop
+from marklab.controllers.loading import load
 from marklab.errors import BadInput, MarklabError, RunFailed
 from marklab.execution.cells import run_cells
 from marklab.execution.run import run_spec
@@ -279,6 +281,106 @@ def test_the_threshold_that_follows_rtts_follows_them() -> None:
         found.append(np.median([json.loads(row.params or "")["k_pkts"] for row in seen.control]))
     assert found == sorted(found)
     assert found[2] > 1.5 * found[0]
+
+
+def port(**seen: int) -> Port:
+    """A port of 10 Gb/s."""
+    counted = {"packets": 0, "bytes": 0, "sent_bytes": 0, "marked": 0, "lost": 0}
+    return Port(number=7, peer="h7", rate_bps=10**10, **counted | seen)
+
+
+@pytest.mark.parametrize(
+    ("utilisation", "queue_bytes", "costs"),
+    [
+        # 0.875 (1 - 0.9) for the line. 2,001 bytes exceed E(0), and 20 KB E(0) to E(3): 0.0125 each.
+        (0.9, 2_000, 0.0875),
+        (0.9, 2_001, 0.075),
+        (0.9, 20_000, 0.0375),
+        # A full line costs nothing, nor does one without load. Frames that end after the period may count as more.
+        (1.0, 0, 0.0),
+        (1.0, 6_000, -0.025),
+        (1.01, 6_000, -0.025),
+        (0.39, 6_000, -0.025),
+        (0.4, 6_000, 0.5),
+        # No queue costs more than its weight.
+        (1.0, 10**9, -0.125),
+    ],
+)
+def test_acc_follows_the_reward(utilisation: float, queue_bytes: int, costs: float) -> None:
+    """The reward by hand: 0.875 utilisation + 0.125 (1 - n / 10) with a queue that exceeds n of 2, 4, ... KB."""
+    acc: Any = load(ControllerChoice.model_validate("acc"))
+    assert acc.costs(utilisation, queue_bytes) == pytest.approx(costs)
+
+
+@pytest.mark.parametrize(
+    ("level", "costs_ms", "then"),
+    [(3.0, 0.1, 3.4), (3.0, -0.1, 2.6), (3.0, 0.3, 4.0), (3.0, -0.3, 2.0), (0.1, -0.1, 0.0), (8.9, 0.1, 9.0)],
+    ids=["up", "down", "a level at most", "a level at most, down", "not below E(0)", "not above E(9)"],
+)
+def test_acc_changes_a_threshold_by_what_it_cost(level: float, costs_ms: float, then: float) -> None:
+    acc: Any = load(ControllerChoice.model_validate("acc"))
+    assert acc.next_level(level, costs_ms) == pytest.approx(then)
+
+
+class OneSwitch:
+    """A network of one switch with one port, as `Acc` sees it, and what it writes."""
+
+    def __init__(self) -> None:
+        self.name, self.now_ns, self.ports, self.switches = "s0", 0, [port()], [self]
+        self.written: list[Any] = []
+
+    def write(self, table: str, action: str, match: dict[str, int], **thresholds: int) -> None:
+        assert (table, action, match) == ("marking.params", "set_params", {"port": 7})
+        self.written.append(tuple(thresholds.values()))
+
+
+def test_acc_tunes_a_port_once_it_marks() -> None:
+    """E(6) is 128 KB, 85 packets. A line of 10 Gb/s that sends 225 of 250 KB in 200 us costs 0.0875 * 0.2 = 0.0175.
+    After two such periods 4 * 0.035 = 0.14 levels more are 94 packets."""
+    network: Any = OneSwitch()
+    acc = load(ControllerChoice.model_validate("acc"))
+    acc.start(network)
+    acc.step(network)
+    assert network.written == [(85, 85, 2**32 - 1)]
+    for period, marked in ((1, 0), (2, 1), (3, 1), (4, 1)):
+        network.now_ns = 200_000 * period
+        network.ports = [port(sent_bytes=225_000 * min(period, 2), marked=marked)]
+        acc.step(network)
+    assert network.written[1:] == [(94, 94, 2**32 - 1)], "nothing before the mark, and nothing while it is idle"
+    network.now_ns, network.ports = 10**6, [port(sent_bytes=700_000, marked=1, lost=1, bytes=900_000)]
+    acc.step(network)
+    # 250 KB: a full line. 900 KB exceed nine of ten: 0.1125 * 0.2 * 4 = 0.09 levels less.
+    assert network.written[2:] == [(88, 88, 2**32 - 1)], "a packet that is lost is as good as a mark"
+
+
+def test_acc_writes_a_slope_between_two_thresholds() -> None:
+    network: Any = OneSwitch()
+    acc = load(ControllerChoice.model_validate("acc:k_min=0.25,p_max=0.2,first=0,smallest_bytes=30000"))
+    acc.start(network)
+    assert network.written == [(5, 20, round(2**32 * 0.2 / 15))]
+
+
+def test_acc_tunes_each_port_of_a_run_alike_for_a_seed() -> None:
+    """The port that all flows share is tuned; others mark nothing, and keep what all ports have from time 0."""
+    chosen = {"schemes": ["acc"], "controller": "acc", "topology": "incast:senders=8", "flows": 300}
+    seen, again = (observed(**chosen)[0] for _ in range(2))
+    assert digest(seen) == digest(again)
+    assert seen.control is not None
+    first = [row for row in seen.control if row.time_ns == 20_000]
+    assert [json.loads(row.match or "")["port"]["exact"] for row in first] == list(range(9))
+    assert len({row.params for row in first}) == 1
+    later = [row for row in seen.control if row.time_ns > 20_000]
+    assert {row.match for row in later} == {first[8].match}
+    assert len({row.params for row in later}) > 3
+    (static,) = observed(schemes=["acc"], topology="incast:senders=8", flows=300)
+    assert results(static) != results(seen)
+
+
+def test_acc_that_may_not_change_a_threshold_is_the_static_one() -> None:
+    """E(6) is 128 KB, 85 packets, from the first packet on."""
+    (tuned,) = observed(schemes=["acc"], controller="acc:gain=0,delay=0us")
+    (static,) = observed(schemes=["acc:k_max=85"])
+    assert results(tuned) == results(static)
 
 
 def test_the_example_of_the_page_runs(write: Write, tmp_path: Path) -> None:
