@@ -83,7 +83,7 @@ fn joins_wait_for_joins() {
 #[test]
 fn news_of_an_end_takes_as_long_as_the_line() {
     let outcome = simulated(&hosts(3), vec![flow(0, 0, 1, MSS), after(0, 0, 2, 1, MSS)], vec![]);
-    let shortest = DELAY + 24 * 8;
+    let shortest = DELAY + (60 + 24) * 8;
     assert_eq!(outcome.starts[1], Some(Time::from_nanos(end(&outcome, 0) + shortest)));
 }
 
