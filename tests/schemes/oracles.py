@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isqrt
+from math import floor, isqrt
 
 from ports import Departure
 
@@ -315,3 +315,74 @@ class MqEcn:
         if out.found <= low:
             return Fraction(0)
         return Fraction(1) if out.found > high else p_max * (out.found - low) / (high - low)
+
+
+def _whole_q32(value: Fraction) -> Fraction:
+    """A probability in whole 2^-32, rounded down, by which the switch counts packets."""
+    return Fraction(floor(value * 2**32), 2**32)
+
+
+@dataclass
+class DualPi2:
+    """RFC 9332, appendix A.2, with a timer whose periods begin with a port's first packet.
+
+    A step takes the place of the ramp, and `recur` has 1 instead of more than 1, so that probability 1 is certain.
+    """
+
+    target: int
+    alpha: Fraction
+    beta: Fraction
+    period: int
+    k: Fraction
+    step: int
+    step_left: int
+    begun: int | None = None
+    p: Fraction = Fraction(0)
+    prevq: int = 0
+    # Queuing time of the first packet of the C queue and of the L queue, as far as departures tell.
+    time: list[int] = field(default_factory=lambda: [0, 0])
+    count: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
+
+    def update(self, curq: int) -> None:
+        """`dualpi2_update`."""
+        p = self.p + self.alpha * (curq - self.target) + self.beta * (curq - self.prevq)
+        self.p = min(max(p, Fraction(0)), Fraction(1))
+        self.prevq = curq
+
+    def timer(self, now: int) -> None:
+        """All updates that are due; a line on which nothing has left for a period had empty queues."""
+        if self.begun is None:
+            self.begun = now
+        ended, _ = divmod(now - self.begun, self.period)
+        self.begun += ended * self.period
+        for left in reversed(range(ended)):
+            self.update(0 if left else max(self.time))
+            if left > 1 and self.p == 0 and self.prevq == 0:
+                return self.update(max(self.time))
+        return None
+
+    def recur(self, queue: int, likelihood: Fraction) -> bool:
+        """Whether the likelihoods of a queue's packets have come to 1 once more."""
+        self.count[queue] += likelihood
+        hit = self.count[queue] >= 1
+        self.count[queue] -= hit
+        return hit
+
+    def departs(self, now: int, sojourn: int, left: int, *, l4s: bool) -> tuple[str, int]:
+        """`dualpi2_dequeue`: what happens to a packet if it is not marked yet, and why."""
+        queue = int(l4s)
+        self.time[queue] = sojourn
+        self.timer(now)
+        self.time[queue] = sojourn if left else 0
+        base = _whole_q32(self.p)
+        p_c, p_cl = _whole_q32(base**2), _whole_q32(base * self.k)
+        if l4s and p_cl < 1:
+            native = sojourn > self.step and left >= self.step_left
+            hit = self.recur(queue, max(Fraction(native), p_cl))
+            return ("mark", 1 if native else 2) if hit else ("", 0)
+        hit = self.recur(queue, p_c)
+        if l4s:
+            return ("drop" if hit else "mark", 4)
+        if p_cl >= 1:
+            return ("drop", 4) if hit else ("", 0)
+        return ("mark or drop", 3) if hit else ("", 0)

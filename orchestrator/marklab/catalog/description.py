@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from marklab.catalog.parameters import Parameter, Rule
+from marklab.devices.hosts import Control
 from marklab.model import Model, OneOrMore
 
 Match = dict[Literal["exact", "lpm", "ternary", "range"], Any]
@@ -69,11 +70,13 @@ class Needs(Model):
     """What the scheme needs of a port.
 
     `schedulers` are those that it works with; without them it works with any. A scheme that assigns packets to queues
-    itself has its own `queues`, by formulas; the queues of the run then apply to the other schemes only.
+    itself has its own `queues`, by formulas except for scheduler and quanta; the queues of the run then apply to the
+    other schemes only. `transports` are those that read its marks and drops as it means them; without them all do.
     """
 
     schedulers: tuple[Literal["fifo", "strict", "wrr", "dwrr"], ...] = ()
-    queues: dict[Literal["scheduler", "count", "strict"], Formula] | None = None
+    queues: dict[Literal["scheduler", "count", "strict", "quantum"], Formula] | None = None
+    transports: tuple[Control, ...] = ()
 
 
 class EstimateSpec(Model):

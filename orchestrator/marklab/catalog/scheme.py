@@ -176,7 +176,7 @@ class FittedScheme:
 
 
 def _setting(name: str, text: str, names: Names) -> str | int:
-    if name == "scheduler":
+    if name in ("scheduler", "quantum"):
         return text
     value = Expression(text)(names)
     if isinstance(value, str) or value != int(value):

@@ -10,7 +10,11 @@
 //     control LeaveQueue(in queue_signals_t q)
 //
 // Steering is called once per packet in ingress, when its port is known; LeaveQueue in egress, before Marking. A scheme
-// that looks at more than the packet's own queue includes occupancy.p4. One that acts at regular times includes
+// whose queues are those of code points of ECN defines MARKLAB_CLASSIFIES instead and implements
+//
+//     control Classifier(in ecn_t ecn, out bit<7> queue)
+//
+// It includes headers.p4, which has ecn_t, and switch.p4 calls it where it would call Steering. A scheme that looks at more than the packet's own queue includes occupancy.p4. One that acts at regular times includes
 // periods.p4, and one that can be told to drop packets that it cannot mark includes not_ect.p4. A scheme that marks
 // with a probability calls v1model's `random` when it needs a number.
 #ifndef MARKLAB_MARKING_P4

@@ -65,6 +65,9 @@ control SwitchIngress(inout headers_t hdr,
 #ifdef MARKLAB_STEERS
     Steering() steering;
 #endif // MARKLAB_STEERS
+#ifdef MARKLAB_CLASSIFIES
+    Classifier() classifier;
+#endif // MARKLAB_CLASSIFIES
 #ifdef MARKLAB_COUNTS_ARRIVALS
     EnterPool() enter_pool;
 #endif // MARKLAB_COUNTS_ARRIVALS
@@ -114,7 +117,7 @@ control SwitchIngress(inout headers_t hdr,
         size = 4096;
     }
 
-#ifndef MARKLAB_STEERS
+#if !defined(MARKLAB_STEERS) && !defined(MARKLAB_CLASSIFIES)
     action set_queue(bit<7> queue) {
         meta.queue = queue;
     }
@@ -130,7 +133,7 @@ control SwitchIngress(inout headers_t hdr,
         const default_action = set_queue(0);
         size = 64;
     }
-#endif // MARKLAB_STEERS
+#endif // no queues of the scheme's own
 
     // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
@@ -151,6 +154,8 @@ control SwitchIngress(inout headers_t hdr,
             flow.length_bytes = (bit<16>)standard_metadata.packet_length;
             flow.id = meta.flow;
             steering.apply(flow, meta.queue);
+#elif defined(MARKLAB_CLASSIFIES)
+            classifier.apply(hdr.ipv4.ecn, meta.queue);
 #else
             // Code point 0 is used by switches with one queue, which need no lookup.
             if (hdr.ipv4.dscp != 0) {

@@ -73,6 +73,8 @@ class _File(Model):
     """All bursts of the file."""
 
     bursts: tuple[_Written, ...]
+    # Schemes without a burst, and why.
+    left_out: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -114,11 +116,19 @@ class Burst:
         return dict(spec.causes) if spec is not None else {}
 
 
+def _file() -> _File:
+    path = FOLDER / "schemes.yaml"
+    return validate(_File, read_yaml(path), str(path))
+
+
 def bursts() -> list[Burst]:
     """All bursts of the file."""
-    path = FOLDER / "schemes.yaml"
-    file = validate(_File, read_yaml(path), str(path))
-    return [Burst(each.scheme, each.also, each.queue == "filled") for each in file.bursts]
+    return [Burst(each.scheme, each.also, each.queue == "filled") for each in _file().bursts]
+
+
+def left_out() -> dict[str, str]:
+    """Schemes of which BMv2 receives no burst, and why."""
+    return _file().left_out
 
 
 def packets() -> list[Packet]:

@@ -111,6 +111,8 @@ def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
     )
     columns = ("scheme", "packets", "cause", "marked", "not capable", "dropped", "queue full", "")
     yield from _lines(markdown.table(columns, [row for each in decisions for row in _rows(each)], "lllrrrr"))
+    yield "\nLeft out:\n\n"
+    yield from (f"- `{scheme}`: {reason}\n" for scheme, reason in bursts.left_out().items())
     missing = unreached(decisions)
     end = ", except for:\n\n" if missing else ".\n"
     yield f"\nEvery cause that a scheme declares chose a packet on both sides{end}"
@@ -150,7 +152,7 @@ def setting(decisions: Decisions) -> str:
 def unreached(decisions: Sequence[Decisions]) -> list[str]:
     """Schemes and causes that no burst exercises."""
     lines = []
-    for scheme in known_schemes():
+    for scheme in sorted(known_schemes().keys() - bursts.left_out().keys()):
         own = [each for each in decisions if each.burst.fitted.scheme.name == scheme]
         if not own:
             lines.append(f"{scheme}: no burst")
