@@ -58,6 +58,7 @@ def simulate(config: dict[str, Any], **columns: list[int]) -> None:
         "base_delay_ns": np.array([0, 0], np.uint64),
         "after": np.array([-1, -1], np.int64),
         "same_connection": np.array([False, False]),
+        "control": np.array([0, 0], np.uint8),
     }
     flows |= {name: np.array(values, flows[name].dtype) for name, values in columns.items()}
     program = _engine.Program(DROPTAIL, include_dirs=[DROPTAIL.parents[1]])
@@ -66,6 +67,12 @@ def simulate(config: dict[str, Any], **columns: list[int]) -> None:
 
 def test_flows_that_wait_for_none_or_the_one_above_are_taken() -> None:
     simulate({}, after=[-1, 0])
+
+
+def test_a_flow_has_a_transport_of_the_list_or_none() -> None:
+    simulate({"own_controls": ["reno"]}, control=[0, 1])
+    with pytest.raises(_engine.EngineError, match="flow 1: `control` is 2; it must be 0 for that of all flows, or 1"):
+        simulate({"own_controls": ["reno"]}, control=[0, 2])
 
 
 @pytest.mark.parametrize("after", [-2, -(2**63), 2**32, 2**32 + 1, 2**63 - 1])

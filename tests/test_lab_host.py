@@ -36,6 +36,7 @@ def flow_list(pairs: list[tuple[int, int]], **others: Any) -> FlowList:
         "ecn": np.ones(n, dtype=np.bool_),
         "after": np.full(n, -1),
         "same_connection": np.zeros(n, dtype=np.bool_),
+        "control": np.zeros(n, dtype=np.uint8),
     }
     return FlowList(**columns | others)
 

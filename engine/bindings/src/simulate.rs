@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError};
 
 use hdrhistogram::Histogram;
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, Join, LineReport, NetSwitch, Network, Node, Outcome, Parallelism,
-    Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace, Traffic, Wait,
+    BuildError, Config, Control, EchoRecord, Flow, FlowTrace, Join, LineReport, NetSwitch, Network, Node, Outcome,
+    Parallelism, Predecessor, QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace, Traffic, Wait,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::{Engine, State};
@@ -108,6 +108,7 @@ pub(crate) struct Flows<'py> {
     after: PyReadonlyArray1<'py, i64>,
     same_connection: PyReadonlyArray1<'py, bool>,
     joins: Joins<'py>,
+    control: PyReadonlyArray1<'py, u8>,
 }
 
 /// Points at hosts that flows wait for. The numbers of flows and joins in `wait_number` are those of `after`.
@@ -145,15 +146,16 @@ impl Joins<'_> {
 const NO_FLOW: i64 = -1;
 
 impl Flows<'_> {
-    fn traffic(&self) -> PyResult<Traffic> {
+    fn traffic(&self, own_controls: &[Control]) -> PyResult<Traffic> {
         let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
         let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
         let (window, base) = (self.receive_window_bytes.as_slice()?, self.base_delay_ns.as_slice()?);
         let (after, same) = (self.after.as_slice()?, self.same_connection.as_slice()?);
+        let control = self.control.as_slice()?;
         let rows = start.len();
         let hosts = [src.len(), dst.len(), ecn.len(), window.len(), base.len(), extra.len()];
-        let application = [size.len(), dscp.len(), rate.len(), after.len(), same.len()];
+        let application = [size.len(), dscp.len(), rate.len(), after.len(), same.len(), control.len()];
         if hosts.iter().chain(&application).any(|&len| len != rows) {
             return Err(refuse("the columns of the flow list differ in length"));
         }
@@ -161,6 +163,13 @@ impl Flows<'_> {
             return Err(refuse(format!(
                 "flow {at}: `after` is {}; it must be {NO_FLOW} for none, or the number of a flow above it or of a join",
                 after[at]
+            )));
+        }
+        if let Some(at) = control.iter().position(|&number| usize::from(number) > own_controls.len()) {
+            return Err(refuse(format!(
+                "flow {at}: `control` is {}; it must be 0 for that of all flows, or 1..={} for one of `own_controls`",
+                control[at],
+                own_controls.len()
             )));
         }
         let row = |at: usize| Flow {
@@ -175,6 +184,7 @@ impl Flows<'_> {
             ecn: ecn[at],
             receive_window_bytes: window[at],
             base_delay_ns: base[at],
+            control: usize::from(control[at]).checked_sub(1).map(|number| own_controls[number]),
         };
         Ok(Traffic { flows: (0..rows).map(row).collect(), joins: self.joins.rows()? })
     }
@@ -252,7 +262,7 @@ impl Inputs<'_, '_> {
         let config: Config =
             serde_json::from_str(self.config).map_err(|error| refuse(format!("configuration: {error}")))?;
         let shared = entries::parse(self.shared_entries)?;
-        let traffic = self.flows.traffic()?;
+        let traffic = self.flows.traffic(&config.own_controls)?;
         config.check_switches().map_err(refuse)?;
         let switches = self.switches(&config, &shared, engine)?;
         let network = Network::new(&config, traffic, switches).map_err(|error| match error {

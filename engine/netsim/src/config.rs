@@ -7,11 +7,12 @@ use marklab_units::{Duration, Framing, Rate};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::control::Control;
 use crate::packet_trace::TracePackets;
 use crate::queue_samples::SampleQueues;
 use crate::queueing::Queueing;
-use crate::tcp::congestion::{CongestionControl, Cubic, Dctcp, DctcpConfig, EcnStar, Reno};
-use crate::tcp::stack::{MAX_GRO_SEGMENTS, Stack};
+use crate::tcp::congestion::{CongestionControl, Cubic, Dctcp, DctcpConfig, EcnStar, Prague, PragueConfig, Reno};
+use crate::tcp::stack::{MAX_GRO_SEGMENTS, Stack, WindowUnit};
 use crate::tcp::{AutotuningConfig, EchoMode, MAX_ADVERTISED, ReceiverConfig, RtoConfig, SenderConfig};
 use crate::traffic::{Flow, Join, Predecessor, Traffic};
 use crate::wire::{Echo, options};
@@ -28,6 +29,9 @@ pub struct Config {
     pub framing: Framing,
     /// TCP.
     pub transport: Transport,
+    /// Congestion controls of flows that have their own, which their list numbers from 1 on.
+    #[serde(default)]
+    pub own_controls: Vec<Control>,
     /// NICs of hosts, between TCP and the line.
     pub nic: Nic,
     /// Makes all lines that lead to switches lossless.
@@ -114,24 +118,14 @@ pub struct Link {
     pub delay_ns: u64,
 }
 
-/// Congestion control of all connections.
+/// How far flows of Prague depend on their round trips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Control {
-    /// RFC 8257.
-    Dctcp,
-    /// RFC 3168: a mark halves the window.
-    EcnStar,
-    /// RFC 5681, without ECN.
-    Reno,
-    /// RFC 9438, without ECN.
-    Cubic,
-    /// DCTCP that reacts to delays instead of marks (EAR, APNet 2017, section 3.1).
-    DelayDctcp,
-    /// DCTCP that reacts to marks and delays (section 4.1).
-    Ear,
-    /// No TCP: RDMA queue pairs whose rates follow notifications of marks (Zhu et al., SIGCOMM 2015).
-    Dcqcn,
+#[serde(deny_unknown_fields)]
+pub struct RttIndependence {
+    /// Flows with shorter round trips behave as if they had this one, in ns.
+    pub reference_rtt_ns: u64,
+    /// Rounds after slow start until then.
+    pub transition_rounds: u32,
 }
 
 /// Rates of queue pairs; the names in parentheses are the paper's.
@@ -203,6 +197,9 @@ pub struct Transport {
     /// DCQCN: rates.
     #[serde(default)]
     pub dcqcn: Option<Dcqcn>,
+    /// Prague: how far flows depend on their round trips. Without it, as far as with DCTCP.
+    #[serde(default)]
+    pub prague: Option<RttIndependence>,
 }
 
 /// Most ports of a switch: v1model numbers ports in 9 bits.
@@ -263,15 +260,24 @@ impl Transport {
         ]
     }
 
+    /// The transport of a flow.
+    pub(crate) fn of(&self, flow: &Flow) -> Transport {
+        Transport { control: flow.control.unwrap_or(self.control), ..*self }
+    }
+
     /// Settings of senders.
     pub fn sender(&self) -> SenderConfig {
+        let smooth = self.control == Control::Prague;
+        // Each segment leaves when its time comes, and fractions of segments count.
+        let paced = Stack { pacing: true, tso_defer: false, window_unit: WindowUnit::Bytes, ..self.stack };
         SenderConfig {
             mss: self.payload_bytes(),
             initial_window: self.initial_window_segments,
             rto: self.rto(),
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
-            stack: self.stack,
+            smooth,
+            stack: if smooth { paced } else { self.stack },
         }
     }
 
@@ -290,6 +296,7 @@ impl Transport {
         let echo = match self.control {
             _ if !ecn => EchoMode::None,
             Control::Dctcp | Control::Ear => EchoMode::Dctcp,
+            Control::Prague => EchoMode::Accurate,
             Control::EcnStar => EchoMode::Latched,
             Control::Reno | Control::Cubic | Control::DelayDctcp | Control::Dcqcn => EchoMode::None,
         };
@@ -310,17 +317,21 @@ impl Transport {
 
     /// Whether an option in each segment measures one-way delays.
     pub(crate) fn measures_delay(&self) -> bool {
-        matches!(self.control, Control::DelayDctcp | Control::Ear)
-    }
-
-    /// Whether hosts that use ECN send packets without data, and retransmissions, as ECN capable, as in Linux's DCTCP.
-    pub(crate) fn ecn_control_packets(&self) -> bool {
-        matches!(self.control, Control::Dctcp | Control::Ear)
+        self.control.measures_delay()
     }
 
     /// Payload of a full segment: the largest segment without its options.
     pub(crate) fn payload_bytes(&self) -> u32 {
         self.mss_bytes - if self.measures_delay() { options::TIMING_BYTES as u32 } else { 0 }
+    }
+
+    fn prague_config(&self) -> PragueConfig {
+        PragueConfig {
+            gain_shift: self.dctcp_gain_shift,
+            mss: self.payload_bytes().into(),
+            reference_rtt: Duration::from_nanos(self.prague.map_or(0, |rtt| rtt.reference_rtt_ns)),
+            transition_rounds: self.prague.map_or(0, |rtt| rtt.transition_rounds),
+        }
     }
 
     /// Congestion control of a connection. If its hosts do not take part in ECN, what would need it is Reno.
@@ -347,6 +358,7 @@ impl Transport {
             Control::DelayDctcp => Box::new(dctcp().by_delay(threshold)),
             Control::Ear => Box::new(dctcp().and_delay(threshold)),
             Control::EcnStar => Box::new(EcnStar),
+            Control::Prague => Box::new(Prague::new(self.prague_config())),
             // With queue pairs, only probes have connections, and these carry no segment.
             Control::Reno | Control::Cubic | Control::Dcqcn => Box::new(Reno),
         }
@@ -583,8 +595,8 @@ impl Config {
         let flows = &traffic.flows[..];
         let rates = self.transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
         let checks = self.transport.checks().into_iter().chain(self.check_windows(flows)).chain(self.check_pauses());
-        let checks =
-            checks.chain(self.check_priorities(flows)).chain(self.check_queued(flows)).chain(self.check_rest());
+        let checks = checks.chain(self.check_priorities(flows)).chain(self.check_queued(flows));
+        let checks = checks.chain(self.check_mix(flows)).chain(self.check_rest());
         if let Some((_, problem)) = checks.chain(rates).into_iter().find(|(holds, _)| !holds) {
             return Err(ConfigError::Value(problem));
         }
@@ -659,6 +671,22 @@ impl Config {
                 flows.iter().all(|flow| flow.rate_bps == 0 && alike(flow) == alike(&flows[0])),
                 "flows that wait for others on their connection have the same code point, delay, ECN and window, and no rate",
             ),
+        ]
+    }
+
+    /// Whether flows may have congestion controls of their own.
+    fn check_mix(&self, flows: &[Flow]) -> [(bool, &'static str); 2] {
+        let mut own = flows.iter().filter_map(|flow| flow.control).peekable();
+        if own.peek().is_none() {
+            return [(true, ""); 2];
+        }
+        let keeps = matches!(self.connections, Connections::Persistent { .. } | Connections::Queued { .. });
+        [
+            (
+                self.transport.control.may_be_mixed() && own.all(Control::may_be_mixed),
+                "transports that measure delays, and queue pairs, cannot be mixed with others in a run",
+            ),
+            (!keeps, "flows with transports of their own need connections of their own"),
         ]
     }
 
@@ -790,8 +818,9 @@ impl Config {
             Some("flows can follow on the same connection only if receivers open connections")
         } else {
             let (one, other) = (&flows[before], &flows[flow]);
-            let ends = |flow: &Flow| (flow.src, flow.dst, flow.ecn);
-            (ends(one) != ends(other)).then_some("flows on one connection must have the same hosts and the same ECN")
+            let ends = |flow: &Flow| (flow.src, flow.dst, flow.ecn, flow.control);
+            let problem = "flows on one connection must have the same hosts, the same ECN and the same transport";
+            (ends(one) != ends(other)).then_some(problem)
         }
     }
 

@@ -11,6 +11,7 @@
 //!   [`marklab_observe`].
 
 mod config;
+mod control;
 mod ecn;
 mod events;
 mod flow_trace;
@@ -27,9 +28,10 @@ mod traffic;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Link, Nic, Node, PauseScope, Pfc, Pias,
-    Probe, Trace, Transport,
+    Capture, Config, ConfigError, Connections, Dcqcn, Discipline, Link, Nic, Node, PauseScope, Pfc, Pias, Probe,
+    RttIndependence, Trace, Transport,
 };
+pub use control::Control;
 pub use ecn::EcnInterference;
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;

@@ -4,6 +4,8 @@
 //! A flow waits for one thing, the end of another flow or a join. A join waits for several, and several flows may wait for
 //! it, so that any graph of dependencies can be written with as many edges as it has flows and waits.
 
+use crate::control::Control;
+
 /// A flow to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
@@ -30,6 +32,8 @@ pub struct Flow {
     /// One-way delay of a full segment in the empty network, in ns, that the flow's connection knows if it is open
     /// before the run; 0 if it has to learn it.
     pub base_delay_ns: u64,
+    /// Congestion control of its own, instead of the transport's.
+    pub control: Option<Control>,
 }
 
 /// What a flow waits for: a reader asks for the next object when the previous one has arrived.

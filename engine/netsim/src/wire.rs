@@ -22,17 +22,21 @@ const _: () = assert!(HEADERS + MAX_OPTIONS <= INLINE_BYTES);
 /// TCP flags.
 pub mod flags {
     /// No more data.
-    pub const FIN: u8 = 0x01;
+    pub const FIN: u16 = 0x01;
     /// Opens a connection.
-    pub const SYN: u8 = 0x02;
+    pub const SYN: u16 = 0x02;
     /// The data should be delivered at once.
-    pub const PSH: u8 = 0x08;
+    pub const PSH: u16 = 0x08;
     /// The acknowledgement number is valid.
-    pub const ACK: u8 = 0x10;
+    pub const ACK: u16 = 0x10;
     /// ECN echo.
-    pub const ECE: u8 = 0x40;
+    pub const ECE: u16 = 0x40;
     /// Congestion window reduced.
-    pub const CWR: u8 = 0x80;
+    pub const CWR: u16 = 0x80;
+    /// The third flag of ECN (RFC 9768 section 3.1; once the nonce of RFC 3540).
+    pub const AE: u16 = 0x100;
+    /// All flags.
+    pub(super) const ALL: u16 = 0x1ff;
 }
 
 /// Address of an end point.
@@ -54,7 +58,7 @@ pub struct Header<'a> {
     /// Acknowledgement number.
     pub ack: u32,
     /// Flags.
-    pub flags: u8,
+    pub flags: u16,
     /// Advertised window, already scaled.
     pub window: u16,
     /// ECN field.
@@ -81,7 +85,7 @@ pub struct Segment {
     /// Acknowledgement number.
     pub ack: u32,
     /// Flags.
-    pub flags: u8,
+    pub flags: u16,
     /// Window, unscaled.
     pub window: u16,
     /// ECN field.
@@ -157,7 +161,7 @@ impl Template {
 
         let tcp = &mut bytes[ETHERNET + IPV4..];
         let words = ((TCP + header.options.len()) / 4) as u16;
-        let control = words << 12 | u16::from(header.flags);
+        let control = words << 12 | header.flags;
         tcp[4..8].copy_from_slice(&header.sequence.to_be_bytes());
         tcp[8..12].copy_from_slice(&header.ack.to_be_bytes());
         tcp[12..14].copy_from_slice(&control.to_be_bytes());
@@ -201,7 +205,7 @@ impl Segment {
             dst_port: u16::from_be_bytes([tcp[2], tcp[3]]),
             sequence: be32(&tcp[4..]),
             ack: be32(&tcp[8..]),
-            flags: tcp[13],
+            flags: u16::from_be_bytes([tcp[12], tcp[13]]) & flags::ALL,
             window: u16::from_be_bytes([tcp[14], tcp[15]]),
             ecn: Ecn::of(ip[1]),
             sacks,

@@ -44,7 +44,19 @@ class Dcqcn(Model):
     window_bytes: Size | None = Field(default=None, alias="window", description="sent and not acknowledged, at most")
 
 
-Control = Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn"]
+class Prague(Model):
+    """How far flows of Prague depend on their round trips."""
+
+    reference_rtt_ns: Time = Field(
+        default=25_000_000,
+        alias="reference_rtt",
+        le=10**9,
+        description="flows with shorter round trips behave as if they had this one; 0s: no flow does",
+    )
+    transition_rounds: int = Field(default=500, ge=0, le=10**6, description="after slow start, until they do")
+
+
+Control = Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn", "prague"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 
 
@@ -83,11 +95,12 @@ class Transport(Model):
             windows = named["receive_window"]
             largest = max(windows, key=units.parse_size, default=None)
             named = {**named, "receive_window": largest, "receive_windows": windows}
-        # The rates that a run had are part of what describes it.
-        paced = isinstance(named, dict) and named.get("control") == "dcqcn"
-        return {"dcqcn": {}} | named if paced else named
+        # What a run had of these is part of what describes it.
+        control = named.get("control") if isinstance(named, dict) else None
+        return {control: {}} | named if control in ("dcqcn", "prague") else named
 
     dcqcn: Dcqcn | None = None
+    prague: Prague | None = None
     delay_threshold_ns: Time | None = Field(
         default=None, alias="delay_threshold", gt=0, le=10**9, description="EAR's T; 120 packets of 1,500 bytes"
     )
@@ -185,7 +198,7 @@ class Transport(Model):
     @property
     def uses_ecn(self) -> bool:
         """Whether its packets can be marked."""
-        return self.control in ("dctcp", "ecn-star", "ear", "dcqcn")
+        return self.control in ("dctcp", "ecn-star", "ear", "dcqcn", "prague")
 
     @property
     def hears_delay(self) -> bool:

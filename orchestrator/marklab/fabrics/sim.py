@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marklab.controllers import loop
-from marklab.devices.hosts import Transport
+from marklab.devices.hosts import Prague, Transport
 from marklab.devices.lossless import thresholds
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
@@ -30,7 +30,7 @@ from marklab.results.observation import Columns, Observation, PacketTrace
 from marklab.results.parallelism import THREADS, Parallelism, Work
 from marklab.spec.description import Spec
 from marklab.topology import Port
-from marklab.traffic.flows import FlowList, find_host
+from marklab.traffic.flows import OWN_TRANSPORTS, FlowList, find_host
 
 # So many curves are more than anyone looks at, and their files stay small.
 MAX_TRACED_FLOWS = 1000
@@ -234,6 +234,7 @@ def configuration(
         "links": links,
         "framing": _numbers(spec.framing),
         "transport": transport_numbers(spec.transport, spec.rate_bps),
+        "own_controls": OWN_TRANSPORTS,
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
         "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
@@ -319,6 +320,7 @@ def transport_numbers(transport: Transport, rate_bps: int) -> dict[str, Any]:
         "delay_threshold_ns": transport.threshold_ns(rate_bps),
         "syn_ack_timer": bool(transport.syn_ack_timer),
         "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,
+        "prague": _numbers(transport.prague or Prague()),
     }
 
 

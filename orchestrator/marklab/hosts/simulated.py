@@ -134,6 +134,7 @@ def _columns(network: Bottleneck) -> Mapping[str, Any]:
         "after": np.full(len(writes), -1, np.int64),
         "same_connection": np.zeros(len(writes), np.bool_),
         "joins": NO_JOINS.for_engine(0),
+        "control": none.astype(np.uint8),
     }
 
 

@@ -22,7 +22,7 @@ from marklab.spec.description import Spec
 from marklab.statistics.randomness import Floats, exponential, integers, uniform
 from marklab.topology import Network
 from marklab.traffic.description import AddedFlow, Queries
-from marklab.traffic.flows import FlowList, UInt64, find_host, make_flows, merged
+from marklab.traffic.flows import OWN_TRANSPORTS, FlowList, UInt64, find_host, make_flows, merged
 from marklab.traffic.services import Services
 from marklab.traffic.workload import Workload
 
@@ -72,8 +72,13 @@ def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
         make_flows(start, np.array(pairs, dtype=np.uint32), size, delay),
         dscp=np.array([flow.dscp for flow in each], dtype=np.uint8),
         rate_bps=np.array([flow.rate_bps or 0 for flow in each], dtype=np.uint64),
+        control=np.array([_own_transport(flow) for flow in each], dtype=np.uint8),
     )
     return merged([listed])
+
+
+def _own_transport(flow: AddedFlow) -> int:
+    return OWN_TRANSPORTS.index(flow.transport) + 1 if flow.transport is not None else 0
 
 
 def _background(spec: Spec, network: Network, seed: int) -> FlowList:

@@ -204,6 +204,7 @@ def prepare(spec: Spec) -> Experiment:
         for choice in spec.choices
     )
     for scheme in schemes:
+        _check_transports(spec, scheme)
         if spec.mininet is not None:
             _check_real(scheme)
         if spec.pias is not None and scheme.fitted.deals_out_queues:
@@ -270,6 +271,17 @@ def _check_real(scheme: ReadyScheme) -> None:
     given = [name for name, asked in (("mirrors", scheme.mirrors), ("filters", scheme.fitted.filters)) if asked]
     if given:
         raise BadInput(f"`{given[0]}` of {scheme.label} are set up in the simulator only", "--fabric sim")
+
+
+def _check_transports(spec: Spec, scheme: ReadyScheme) -> None:
+    """Refuse hosts that would take what a scheme does to their packets for something else."""
+    heard = scheme.fitted.scheme.spec.needs.transports if scheme.fitted.scheme.spec else ()
+    deaf = next((name for name in spec.transports if heard and name not in heard), None)
+    if deaf is not None:
+        raise BadInput(
+            f"hosts with {deaf} do not read the marks of {scheme.label} as it means them: it is for {', '.join(heard)}",
+            f"--transport {heard[0]}, or another scheme",
+        )
 
 
 def _check_services(spec: Spec) -> None:

@@ -29,6 +29,7 @@ from marklab.spec.packets import WRITTEN_PACKETS, TracePackets
 from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
 from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
+from marklab.traffic.flows import OWN_TRANSPORTS
 from marklab.traffic.jobs import AnyJob
 from marklab.traffic.probes import Probe
 from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt, read_rtt
@@ -342,6 +343,23 @@ class Spec(Model):
         return self
 
     @model_validator(mode="after")
+    def _mixes_transports(self) -> Spec:
+        if self.transport.prague is not None and "prague" not in self.transports:
+            raise BadInput("no flow of this run has prague, whose settings it has", "--transport prague")
+        if len(self.transports) == 1:
+            return self
+        if self.transport.is_paced or self.transport.hears_delay:
+            raise BadInput(
+                f"flows with transports of their own have another format of packets than {self.transport.control}",
+                f"--transport {' or '.join(OWN_TRANSPORTS)}",
+            )
+        if self.connections.mode == "persistent":
+            raise BadInput("flows with transports of their own need connections of their own", "--set connections=new")
+        if self.mininet is not None:
+            raise BadInput("real hosts have one transport for all of their flows", "--fabric sim")
+        return self
+
+    @model_validator(mode="after")
     def _runs_anywhere(self) -> Spec:
         if self.arch is not None and self.mininet is not None:
             raise BadInput("programs for Tofino run in the simulator only", "leave out --arch, or --fabric sim")
@@ -430,6 +448,12 @@ class Spec(Model):
         if self.baseline is None or self.baseline in self.schemes:
             return self.schemes
         return (*self.schemes, self.baseline)
+
+    @property
+    def transports(self) -> tuple[str, ...]:
+        """Transports of the run and of flows that have their own."""
+        own = (flow.transport for flow in self.added_flows or () if flow.transport is not None)
+        return tuple(dict.fromkeys((self.transport.control, *own)))
 
     @property
     def offered_load(self) -> float:

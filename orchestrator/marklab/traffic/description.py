@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from marklab import units
 from marklab.errors import BadInput
 from marklab.model import SIZE, Model, Rate, Size, Time, short_form, written
-from marklab.traffic.flows import ENDLESS, ENDLESS_BYTES
+from marklab.traffic.flows import ENDLESS, ENDLESS_BYTES, OwnTransport
 from marklab.traffic.workload import Workload, load_workload
 
 
@@ -159,6 +159,9 @@ class AddedFlow(Model):
     dscp: int = Field(default=0, ge=0, le=63)
     extra_delay_ns: Time = Field(default=0, alias="extra_delay")
     count: int = Field(default=1, ge=1, le=10_000)
+    transport: OwnTransport | None = Field(
+        default=None, description="the congestion control of its hosts, if not the run's"
+    )
 
 
 _WRITTEN_FILE: JsonSchemaValue = {"type": "string", "examples": ["flows.csv"]}

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ UInt64 = NDArray[np.uint64]
 # The size of an endless flow, as written and in bytes: at 1 Mb/s such a flow would take 285 years.
 ENDLESS = "endless"
 ENDLESS_BYTES = 2**50
+
+# Transports that flows of a run may have of their own: TCP's, with segments of the same length.
+OwnTransport = Literal["dctcp", "ecn-star", "reno", "cubic", "prague"]
+OWN_TRANSPORTS: tuple[str, ...] = get_args(OwnTransport)
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class FlowList:
     # then the time from that end to the start of this flow. `same_connection`: it uses the connection of that flow.
     after: NDArray[np.int64]
     same_connection: NDArray[np.bool_]
+    control: NDArray[np.uint8]  # place in OWN_TRANSPORTS from 1 on, or 0: the transport of the run
     # `after_join` is the join that this flow waits for, or -1; the difference counts from the join's `time_ns`.
     after_join: NDArray[np.int64]
     # Iteration of a job (`prepare.jobs`) that it belongs to, by its number among those of all jobs; -1 if to none.
@@ -120,6 +125,7 @@ class FlowList:
         left_out |= set() if (self.after >= 0).any() else {"after"}
         left_out |= set() if len(self.joins.host) else {"after_join"}
         left_out |= set() if self.same_connection.any() else {"same_connection"}
+        left_out |= set() if self.control.any() else {"control"}
         return {name: np.ascontiguousarray(getattr(self, name)) for name in _COLUMNS if name not in left_out}
 
     def for_engine(self) -> dict[str, Any]:
@@ -133,6 +139,7 @@ class FlowList:
         own = {
             "ecn": self.ecn,
             "same_connection": self.same_connection,
+            "control": self.control,
             "after": after,
             "joins": joins.for_engine(len(self)),
         }
@@ -212,6 +219,7 @@ def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, 
         same_connection=query,
         after_join=after,
         iteration=after,
+        control=dscp,
     )
 
 

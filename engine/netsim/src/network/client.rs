@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use marklab_units::{Duration, Rate, Time};
 
-use super::connection::{blank_header, control_ecn, end_points, initial_sequences};
+use super::connection::{blank_header, end_points, initial_sequences};
 use super::env::{Env, Sent, Shared};
-use super::handshake::{Answer, EcnMode};
+use super::handshake::{Answer, EcnMode, MarkedPackets};
 use super::nic_queue::NicQueue;
 use crate::config::Connections;
 use crate::frame::NetFrame;
@@ -81,8 +81,10 @@ impl Message {
 pub(super) struct Client {
     pub(super) connection: u32,
     pub(super) state: State,
-    /// How it uses ECN.
+    /// How it uses ECN, and whether packets without data, and retransmissions, are ECN capable as well.
     pub(super) ecn: EcnMode,
+    all_capable: bool,
+    marked: MarkedPackets,
     /// The flow that started last.
     pub(super) latest_flow: u32,
     /// Whether it closes when its flows are written.
@@ -110,13 +112,13 @@ impl Client {
 
     /// The client of a connection that a flow opens, or that is `open` already.
     pub(super) fn new(shared: &Shared, connection: u32, flow: &Flow, open: bool) -> Client {
-        let transport = &shared.transport;
+        let transport = shared.transport.of(flow);
         let ends = end_points(shared, connection, flow.src, flow.dst);
         let mut control = transport.control(flow.ecn);
         if open && flow.base_delay_ns > 0 {
             control.know_base_delay(Duration::from_nanos(flow.base_delay_ns));
         }
-        let ecn = EcnMode::of(control.ecn(), open);
+        let ecn = EcnMode::of(&*control, open);
         let mut sender = Sender::new(transport.sender(), control);
         if transport.stack.window_autotuning {
             let first = |limit| Receiver::new(transport.receiver(flow.ecn)).limit_window(limit);
@@ -133,6 +135,8 @@ impl Client {
             connection,
             state: if open { State::Open } else { State::Unopened },
             ecn,
+            all_capable: transport.control.ecn_control_packets(),
+            marked: MarkedPackets::default(),
             latest_flow: 0,
             closes: false,
             asked,
@@ -193,8 +197,33 @@ impl Client {
     }
 
     /// ECN field of its packets that carry no data.
-    pub(super) fn control_ecn(&self, shared: &Shared) -> Ecn {
-        control_ecn(shared, self.ecn)
+    pub(super) fn control_ecn(&self) -> Ecn {
+        if self.all_capable { self.ecn.capable() } else { Ecn::NotEct }
+    }
+
+    /// Flags of a segment that answer an echo, or count marks.
+    pub(super) fn echo_flags(&self, cwr: bool) -> u16 {
+        match self.ecn {
+            EcnMode::Accurate(_) => self.marked.flags(),
+            _ if cwr => flags::CWR,
+            _ => 0,
+        }
+    }
+
+    /// An acknowledgement up to this offset counts marked packets. Returns whether it counts more than those before.
+    #[inline(never)]
+    pub(super) fn hears_marks(&mut self, segment: &Segment, ack: u64) -> bool {
+        if segment.ecn == Ecn::Ce {
+            self.marked.count(1);
+        }
+        let una = self.sender.snd_una();
+        if ack < una {
+            return false; // overtaken by a later one
+        }
+        let acked = (ack - una).div_ceil(self.sender.window().mss);
+        let packets = self.marked.heard(segment.flags, acked as u32);
+        self.sender.hear_marks(packets);
+        packets > 0
     }
 
     #[inline(always)]
@@ -224,12 +253,8 @@ impl Client {
     pub(super) fn data(&mut self, env: &mut Env, outgoing: Outgoing) -> Box<NetFrame> {
         let shared = &env.shared;
         // RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
-        let capable =
-            self.ecn == EcnMode::Classic && (!outgoing.retransmission || shared.transport.ecn_control_packets());
-        let mut flags = flags::ACK;
-        if outgoing.cwr {
-            flags |= flags::CWR;
-        }
+        let capable = self.ecn.agreed() && (!outgoing.retransmission || self.all_capable);
+        let mut flags = flags::ACK | self.echo_flags(outgoing.cwr);
         if outgoing.last {
             flags |= flags::PSH;
             if self.closes && self.fully_written() {
@@ -243,7 +268,7 @@ impl Client {
             sequence: wire_sequence(self.first_data(), outgoing.offset),
             ack: self.initial[1].wrapping_add(1 + self.heard_bytes()),
             flags,
-            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if capable { self.ecn.capable() } else { Ecn::NotEct },
             options,
             payload: outgoing.len,
             ..blank_header(shared)

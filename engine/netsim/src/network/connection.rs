@@ -2,7 +2,6 @@
 //! What both ends of a connection have in common: addresses, first sequence numbers, and fields of headers.
 
 use super::env::Shared;
-use super::handshake::EcnMode;
 use crate::tcp::{MAX_ADVERTISED, WINDOW_SCALE};
 use crate::wire::{Ecn, EndPoint, Header};
 
@@ -26,11 +25,6 @@ pub(super) fn end_points(shared: &Shared, connection: u32, src: usize, dst: usiz
 pub(super) fn initial_sequences(ends: &[EndPoint; 2]) -> [u32; 2] {
     let [client, server] = ends.map(|end| u32::from(end.port));
     [client << 16 | server, server << 16 | client]
-}
-
-/// ECN field of packets that carry no data.
-pub(super) fn control_ecn(shared: &Shared, mode: EcnMode) -> Ecn {
-    if mode != EcnMode::NotEcn && shared.transport.ecn_control_packets() { Ecn::Ect0 } else { Ecn::NotEct }
 }
 
 /// A header of an empty segment, without sequence number, acknowledgement and flags.

@@ -4,60 +4,152 @@
 use marklab_units::{Duration, Time};
 
 use super::env::{Env, Shared};
+use crate::tcp::congestion::CongestionControl;
 use crate::tcp::{RtoConfig, RttEstimator, WINDOW_SCALE};
-use crate::wire::{Ecn, Header, flags, options};
+use crate::wire::{Ecn, Header, Segment, flags, options};
 
 /// How an end of a connection uses ECN. The handshake decides it, for each end by what arrives there. The names are those
-/// of RFC 9768, whose AccECN would be one more mode: a SYN asks for it by a third flag, and its SYN-ACK also says how the
-/// SYN arrived (section 3.1).
+/// of RFC 9768.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EcnMode {
     /// Not at all: its packets are Not-ECT, and it echoes no marks.
     NotEcn,
     /// As the first SYN or SYN-ACK says that arrives at this end.
     Pending,
+    /// The same, for an end that would rather have AccECN.
+    PendingAccurate,
     /// RFC 3168: ECE echoes marks, and CWR answers the echo.
     Classic,
+    /// AccECN (RFC 9768), and packets that are ECT(1) (RFC 9331): three flags count marks. With the ECN field of the SYN
+    /// or SYN-ACK that has arrived.
+    Accurate(Ecn),
 }
 
+/// Flags of a SYN that asks for AccECN.
+const ASKS_ACCURATE: u16 = flags::AE | flags::CWR | flags::ECE;
+
 impl EcnMode {
-    /// The mode of an end whose transport uses ECN or does not, before or behind a handshake on a path that changes
-    /// nothing.
-    pub(super) fn of(ecn: bool, open: bool) -> EcnMode {
-        match (ecn, open) {
-            (false, _) => EcnMode::NotEcn,
-            (true, false) => EcnMode::Pending,
-            (true, true) => EcnMode::Classic,
+    /// The mode of an end with this congestion control, before or behind a handshake on a path that changes nothing.
+    pub(super) fn of(control: &dyn CongestionControl, open: bool) -> EcnMode {
+        match (control.ecn(), control.accurate_ecn(), open) {
+            (false, ..) => EcnMode::NotEcn,
+            (true, false, false) => EcnMode::Pending,
+            (true, false, true) => EcnMode::Classic,
+            (true, true, false) => EcnMode::PendingAccurate,
+            (true, true, true) => EcnMode::Accurate(Ecn::NotEct),
         }
     }
 
-    /// Flags of a SYN that asks for ECN (RFC 3168 section 6.1.1: an ECN-setup SYN), or does not.
-    pub(super) fn syn_flags(self) -> u8 {
-        if self == EcnMode::NotEcn { 0 } else { flags::ECE | flags::CWR }
-    }
-
-    /// Flags of a SYN-ACK that agrees, or does not. A host that only reflects flags would set both.
-    fn syn_ack_flags(self) -> u8 {
-        if self == EcnMode::Classic { flags::ECE } else { 0 }
-    }
-
-    /// The mode after a SYN or a SYN-ACK with these flags has arrived.
-    fn after(self, received: u8) -> EcnMode {
-        let expected = if received & flags::ACK == 0 { self.syn_flags() } else { EcnMode::Classic.syn_ack_flags() };
+    /// ECN field of packets that are ECN capable.
+    pub(super) fn capable(self) -> Ecn {
         match self {
-            EcnMode::Pending if received & (flags::ECE | flags::CWR) == expected => EcnMode::Classic,
+            EcnMode::NotEcn => Ecn::NotEct,
+            EcnMode::Pending | EcnMode::Classic => Ecn::Ect0,
+            EcnMode::PendingAccurate | EcnMode::Accurate(_) => Ecn::Ect1,
+        }
+    }
+
+    /// Whether the handshake has agreed on ECN.
+    pub(super) fn agreed(self) -> bool {
+        matches!(self, EcnMode::Classic | EcnMode::Accurate(_))
+    }
+
+    /// Flags of a SYN that asks for ECN (RFC 3168 section 6.1.1: an ECN-setup SYN; RFC 9768 section 3.1.1), or does not.
+    pub(super) fn syn_flags(self) -> u16 {
+        match self {
+            EcnMode::NotEcn => 0,
+            EcnMode::Pending | EcnMode::Classic => flags::ECE | flags::CWR,
+            EcnMode::PendingAccurate | EcnMode::Accurate(_) => ASKS_ACCURATE,
+        }
+    }
+
+    /// Flags of a SYN-ACK that agrees, or does not. A host that only reflects flags would set all of the SYN. By AccECN they
+    /// say how the SYN arrived (RFC 9768 table 2).
+    fn syn_ack_flags(self) -> u16 {
+        match self {
+            EcnMode::NotEcn | EcnMode::Pending | EcnMode::PendingAccurate => 0,
+            EcnMode::Classic => flags::ECE,
+            EcnMode::Accurate(Ecn::NotEct) => flags::CWR,
+            EcnMode::Accurate(Ecn::Ect1) => flags::CWR | flags::ECE,
+            EcnMode::Accurate(Ecn::Ect0) => flags::AE,
+            EcnMode::Accurate(Ecn::Ce) => flags::AE | flags::CWR,
+        }
+    }
+
+    /// The mode after a SYN or a SYN-ACK with these flags has arrived with this ECN field.
+    fn after(self, received: u16, ecn: Ecn) -> EcnMode {
+        let is_syn = received & flags::ACK == 0;
+        // A host without AccECN does not look at its flag.
+        let classic = if is_syn { flags::ECE | flags::CWR } else { flags::ECE };
+        let agrees = received & (flags::ECE | flags::CWR) == classic;
+        match self {
+            EcnMode::Pending if agrees => EcnMode::Classic,
             EcnMode::Pending => EcnMode::NotEcn,
+            EcnMode::PendingAccurate => match (is_syn, received & ASKS_ACCURATE) {
+                (true, ASKS_ACCURATE) => EcnMode::Accurate(ecn),
+                (true, _) if agrees => EcnMode::Classic,
+                (false, flags::ECE) => EcnMode::Classic,
+                // Reserved: its sender has at least RFC 3168's.
+                (false, answer) if answer == flags::AE | flags::ECE => EcnMode::Classic,
+                (false, answer) if answer != 0 && answer != ASKS_ACCURATE => EcnMode::Accurate(ecn),
+                _ => EcnMode::NotEcn,
+            },
             decided => decided,
         }
     }
 
-    /// An end reads the flags of a SYN or SYN-ACK. Returns whether it gives up ECN because of them.
-    pub(super) fn negotiate(&mut self, env: &mut Env, received: u8) -> bool {
-        let before = std::mem::replace(self, self.after(received));
-        let gives_up = before != *self && *self == EcnMode::NotEcn;
+    /// An end reads the flags of a SYN or SYN-ACK. Returns whether it has to do with less ECN than it asked for.
+    pub(super) fn negotiate(&mut self, env: &mut Env, segment: &Segment) -> bool {
+        let asked = *self;
+        *self = asked.after(segment.flags, segment.ecn);
+        let gives_up = match asked {
+            EcnMode::Pending => *self == EcnMode::NotEcn,
+            EcnMode::PendingAccurate => matches!(*self, EcnMode::NotEcn | EcnMode::Classic),
+            EcnMode::NotEcn | EcnMode::Classic | EcnMode::Accurate(_) => false,
+        };
         // Counted by the host that asked. A SYN without the flags leads to such a SYN-ACK as well.
-        env.tally.ecn.refused += u64::from(gives_up && received & flags::ACK != 0);
+        env.tally.ecn.refused += u64::from(gives_up && segment.flags & flags::ACK != 0);
         gives_up
+    }
+}
+
+/// What one end of a connection with AccECN counts (RFC 9768 section 3.2): packets that arrived marked, and those of its
+/// own that the other end has counted. Both begin at 5, so that no count is one of a handshake's flags.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkedPackets {
+    /// r.cep.
+    arrived: u32,
+    /// s.cep.
+    echoed: u32,
+}
+
+impl Default for MarkedPackets {
+    fn default() -> MarkedPackets {
+        MarkedPackets { arrived: 5, echoed: 5 }
+    }
+}
+
+impl MarkedPackets {
+    /// So many packets arrived with congestion experienced.
+    pub(super) fn count(&mut self, packets: u32) {
+        self.arrived = self.arrived.wrapping_add(packets);
+    }
+
+    /// The three flags with the low bits of the count, most significant first (the ACE field).
+    pub(super) fn flags(self) -> u16 {
+        let bit = |number: u32, flag: u16| if self.arrived >> number & 1 == 1 { flag } else { 0 };
+        bit(2, flags::AE) | bit(1, flags::CWR) | bit(0, flags::ECE)
+    }
+
+    /// Marked packets that an acknowledgement with these flags tells of, if it newly acknowledges so many packets. If the
+    /// count may have wrapped, it has (appendix A.2.1).
+    pub(super) fn heard(&mut self, received: u16, acked: u32) -> u32 {
+        let bit = |flag: u16| u32::from(received & flag != 0);
+        let count = bit(flags::AE) << 2 | bit(flags::CWR) << 1 | bit(flags::ECE);
+        let least = count.wrapping_sub(self.echoed) & 7;
+        let marked = if acked > 7 { acked - (acked - least) % 8 } else { least };
+        self.echoed = self.echoed.wrapping_add(marked);
+        marked
     }
 }
 
@@ -198,13 +290,13 @@ pub(super) fn syn_ack<'a>(
     control: Ecn,
     options: &'a [u8],
 ) -> Header<'a> {
-    let capable = mode == EcnMode::Classic && shared.transport.ecn_plus;
+    let capable = mode.agreed() && shared.transport.ecn_plus;
     Header {
         sequence: own,
         ack: opener.wrapping_add(1),
         flags: flags::SYN | flags::ACK | mode.syn_ack_flags(),
         window: u16::MAX,
-        ecn: if capable { Ecn::Ect0 } else { control },
+        ecn: if capable { mode.capable() } else { control },
         options,
         payload: 0,
     }
@@ -212,4 +304,60 @@ pub(super) fn syn_ack<'a>(
 
 pub(super) fn syn_options(shared: &Shared) -> [u8; 12] {
     options::syn(shared.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODES: [EcnMode; 4] = [
+        EcnMode::Accurate(Ecn::NotEct),
+        EcnMode::Accurate(Ecn::Ect1),
+        EcnMode::Accurate(Ecn::Ect0),
+        EcnMode::Accurate(Ecn::Ce),
+    ];
+
+    fn bits(accurate: u16, cwr: u16, ece: u16) -> u16 {
+        accurate * flags::AE | cwr * flags::CWR | ece * flags::ECE
+    }
+
+    /// RFC 9768 table 2: AE, CWR and ECE of a SYN-ACK, and what a client that asked for AccECN makes of them.
+    #[test]
+    fn a_syn_ack_says_how_the_syn_arrived_or_what_its_sender_has() {
+        let answers = MODES.map(EcnMode::syn_ack_flags);
+        assert_eq!(answers, [bits(0, 1, 0), bits(0, 1, 1), bits(1, 0, 0), bits(1, 1, 0)]);
+        let client = |answer| EcnMode::PendingAccurate.after(flags::SYN | flags::ACK | answer, Ecn::Ect1);
+        assert!(answers.iter().all(|&answer| client(answer) == EcnMode::Accurate(Ecn::Ect1)));
+        assert_eq!([bits(1, 0, 1), bits(0, 0, 1)].map(client), [EcnMode::Classic; 2]);
+        assert_eq!([bits(0, 0, 0), bits(1, 1, 1)].map(client), [EcnMode::NotEcn; 2]);
+    }
+
+    /// The same table for the server.
+    #[test]
+    fn a_server_has_what_both_ends_have() {
+        let server = |mode: EcnMode, asked| mode.after(flags::SYN | asked, Ecn::Ce);
+        let asks = [bits(1, 1, 1), bits(0, 1, 1), bits(0, 0, 0)];
+        let accurate = [EcnMode::Accurate(Ecn::Ce), EcnMode::Classic, EcnMode::NotEcn];
+        assert_eq!(asks.map(|asked| server(EcnMode::PendingAccurate, asked)), accurate);
+        // One that knows RFC 3168 only does not look at the third flag.
+        assert_eq!(
+            asks.map(|asked| server(EcnMode::Pending, asked)),
+            [EcnMode::Classic, EcnMode::Classic, EcnMode::NotEcn]
+        );
+    }
+
+    #[test]
+    fn three_flags_count_packets_beyond_eight() {
+        let (mut receiver, mut sender) = (MarkedPackets::default(), MarkedPackets::default());
+        assert_eq!(receiver.flags(), bits(1, 0, 1));
+        for (packets, acked) in [(0, 2), (1, 1), (7, 7), (2, 2), (0, 1), (3, 3)] {
+            receiver.count(packets);
+            assert_eq!(sender.heard(receiver.flags(), acked), packets);
+        }
+        // Appendix A.2.1: of 20 packets 2, 10 or 18 were marked.
+        receiver.count(18);
+        assert_eq!(sender.heard(receiver.flags(), 20), 18);
+        receiver.count(2);
+        assert_eq!(sender.heard(receiver.flags(), 20), 18);
+    }
 }

@@ -9,7 +9,8 @@ use super::env::Env;
 use super::handshake::{Answer, syn_ack, syn_options};
 use super::hosts::Host;
 use super::nic_queue::Owner;
-use crate::tcp::wire_sequence;
+use crate::tcp::congestion::{EcnStar, Reno};
+use crate::tcp::{EchoMode, wire_sequence};
 use crate::wire::{Header, Segment, flags};
 
 impl Host {
@@ -39,7 +40,7 @@ impl Host {
             sequence: client.initial[0],
             flags: flags::SYN | client.ecn.syn_flags(),
             window: u16::MAX,
-            ecn: client.control_ecn(&env.shared),
+            ecn: client.control_ecn(),
             options: &options,
             ..blank_header(&env.shared)
         };
@@ -54,7 +55,7 @@ impl Host {
     pub(super) fn ask_for_data(&mut self, env: &mut Env, number: u32) {
         let options = syn_options(&env.shared);
         let server = self.server(number);
-        let ecn = server.control_ecn(&env.shared);
+        let (ecn, echo) = (server.control_ecn(), server.echo_flags(false));
         let (first_data, initial, blank) = (server.first_data(), server.initial[1], blank_header(&env.shared));
         let Some(asking) = &mut server.asking else { return };
         asking.on_sent(env.now);
@@ -65,7 +66,7 @@ impl Host {
             Header {
                 sequence: initial.wrapping_add(1 + asking.sent_bytes() - asking.request_bytes),
                 ack: wire_sequence(first_data, server.receiver.rcv_nxt()),
-                flags: flags::ACK | flags::PSH,
+                flags: flags::ACK | flags::PSH | echo,
                 window: server.receiver.select_window().map_or(blank.window, advertised),
                 ecn,
                 payload: asking.request_bytes,
@@ -90,7 +91,7 @@ impl Host {
             client.sender.on_lost_handshake();
         }
         answer.sent(env.now, transport.syn_ack_timer);
-        let ecn = client.control_ecn(&env.shared);
+        let ecn = client.control_ecn();
         let header = syn_ack(&env.shared, client.ecn, client.initial, ecn, &options);
         let frame = client.frame(env, &header);
         self.enqueue(env, Owner::Client(number), frame);
@@ -108,7 +109,7 @@ impl Host {
             let answer = server.answer.get_or_insert_with(|| Box::new(Answer::new(transport.rto())));
             answer.sent(env.now, true);
         }
-        let ecn = server.control_ecn(&env.shared);
+        let ecn = server.control_ecn();
         let [client, own] = server.initial;
         let header = syn_ack(&env.shared, server.ecn, [own, client], ecn, &options);
         let frame = server.frame(env, &header);
@@ -149,10 +150,10 @@ impl Host {
     /// The server receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
-    pub(super) fn server_receives_syn(&mut self, env: &mut Env, number: u32, flags: u8) {
+    pub(super) fn server_receives_syn(&mut self, env: &mut Env, number: u32, segment: &Segment) {
         let server = self.server(number);
-        if server.ecn.negotiate(env, flags) {
-            server.receiver.ignore_marks();
+        if server.ecn.negotiate(env, segment) {
+            server.receiver.set_echo(if server.ecn.agreed() { EchoMode::Latched } else { EchoMode::None });
         }
         match &mut server.asking {
             None => self.server_answers(env, number),
@@ -171,11 +172,12 @@ impl Host {
     /// The client receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
-    pub(super) fn client_receives_syn(&mut self, env: &mut Env, number: u32, flags: u8) {
+    pub(super) fn client_receives_syn(&mut self, env: &mut Env, number: u32, segment: &Segment) {
         let client = self.client(number);
-        // Without ECN, senders fall back to Reno, as Linux's DCTCP does (`dctcp_init` in net/ipv4/tcp_dctcp.c).
-        if client.ecn.negotiate(env, flags) {
-            client.sender.set_control(env.shared.transport.control(false));
+        // Without ECN, senders fall back to Reno, as Linux's DCTCP does (`dctcp_init` in net/ipv4/tcp_dctcp.c). Without
+        // AccECN, marks are few and count as losses.
+        if client.ecn.negotiate(env, segment) {
+            client.sender.set_control(if client.ecn.agreed() { Box::new(EcnStar) } else { Box::new(Reno) });
         }
         if client.asked.is_some() {
             return self.client_answers(env, number);

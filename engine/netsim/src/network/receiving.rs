@@ -78,10 +78,7 @@ impl Host {
             None => 0,
         };
         let used = timed + options::sack(wire, &mut space[timed..]);
-        let mut flags = flags::ACK;
-        if ece {
-            flags |= flags::ECE;
-        }
+        let mut flags = flags::ACK | server.echo_flags(ece);
         if closing {
             flags |= flags::FIN;
         }
@@ -90,7 +87,7 @@ impl Host {
             ack: wire_sequence(first, next + u64::from(closing)),
             flags,
             window: advertised(window),
-            ecn: server.control_ecn(&env.shared),
+            ecn: server.control_ecn(),
             options: &space[..used],
             ..blank_header(&env.shared)
         };
@@ -144,7 +141,7 @@ impl Host {
     /// TCP receives a segment that `arrived` at its NIC, or `segments` that the NIC has merged.
     pub(super) fn tcp_receives(&mut self, env: &mut Env, number: u32, segment: &Segment, segments: u32, arrived: Time) {
         if segment.flags & flags::SYN != 0 {
-            return self.server_receives_syn(env, number, segment.flags);
+            return self.server_receives_syn(env, number, segment);
         }
         let now = env.now;
         let server = self.server(number);
@@ -152,6 +149,10 @@ impl Host {
             answer.acknowledged();
         }
         let fin = segment.flags & flags::FIN != 0;
+        let ce = segment.ecn == Ecn::Ce;
+        if ce {
+            server.marked.count(segments);
+        }
         if segment.payload == 0 && !fin {
             return;
         }
@@ -161,7 +162,7 @@ impl Host {
         if let Some(asking) = &mut server.asking {
             asking.data_came(now, offset + u64::from(segment.payload));
         }
-        let (ce, cwr) = (segment.ecn == Ecn::Ce, segment.flags & flags::CWR != 0);
+        let cwr = segment.flags & flags::CWR != 0;
         if let (true, Some(message)) = (ce, server.messages.front_mut()) {
             message.marked += u64::from(segments);
         }

@@ -7,6 +7,7 @@ use super::client::{Client, Message, State};
 use super::connection::blank_header;
 use super::env::Env;
 use super::event::Event;
+use super::handshake::EcnMode;
 use super::hosts::Host;
 use super::nic_queue::Owner;
 use crate::config::Connections;
@@ -92,8 +93,8 @@ impl Host {
         let header = Header {
             sequence: wire_sequence(client.first_data(), sent),
             ack: client.initial[1].wrapping_add(1 + client.heard_bytes() + u32::from(fin)),
-            flags: flags::ACK,
-            ecn: client.control_ecn(&env.shared),
+            flags: flags::ACK | client.echo_flags(false),
+            ecn: client.control_ecn(),
             ..blank_header(&env.shared)
         };
         let frame = client.frame(env, &header);
@@ -105,7 +106,7 @@ impl Host {
     pub(super) fn client_receives(&mut self, env: &mut Env, number: u32, segment: &Segment) {
         let now = env.now;
         if segment.flags & flags::SYN != 0 {
-            return self.client_receives_syn(env, number, segment.flags);
+            return self.client_receives_syn(env, number, segment);
         }
         let client = self.client(number);
         if client.asked.is_some() {
@@ -132,7 +133,10 @@ impl Host {
         if env.shared.transport.stack.window_autotuning {
             client.sender.hear_window(ack, u64::from(segment.window) << WINDOW_SCALE);
         }
-        let ece = segment.flags & flags::ECE != 0;
+        let ece = match client.ecn {
+            EcnMode::Accurate(_) => client.hears_marks(segment, ack),
+            _ => segment.flags & flags::ECE != 0,
+        };
         let one_way = segment.timing.map(|one_way_ns| Duration::from_nanos(one_way_ns.into()));
         if let Some(rtt) = client.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece, one_way }) {
             env.tally.rtts.saturating_record(rtt.nanos());

@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Time};
 
-use super::connection::{control_ecn, end_points, initial_sequences};
+use super::connection::{end_points, initial_sequences};
 use super::env::{Env, Received, Shared};
 use super::gro::Merged;
-use super::handshake::{Answer, Asking, EcnMode};
+use super::handshake::{Answer, Asking, EcnMode, MarkedPackets};
 use super::nic_queue::NicQueue;
 use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::tcp::Receiver;
 use crate::traffic::Flow;
-use crate::wire::{Ecn, EndPoint, Header, Segment, Template};
+use crate::wire::{Ecn, EndPoint, Header, Segment, Template, flags};
 
 /// A flow that is being received.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +69,10 @@ impl Expected {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) connection: u32,
-    /// How it uses ECN.
+    /// How it uses ECN, and whether its packets are ECN capable, none of which have data.
     pub(super) ecn: EcnMode,
+    all_capable: bool,
+    pub(super) marked: MarkedPackets,
     ends: [EndPoint; 2],
     /// Initial sequence numbers of client and server. Stream offset 0 follows the client's.
     pub(super) initial: [u32; 2],
@@ -104,7 +106,7 @@ pub(super) struct Server {
 impl Server {
     /// The server of a connection that a flow opens, or that is `open` already.
     pub(super) fn new(shared: &Shared, connection: u32, flow: &Flow, open: bool) -> Server {
-        let transport = &shared.transport;
+        let transport = shared.transport.of(flow);
         let ends = end_points(shared, connection, flow.src, flow.dst);
         let mut receiver = Receiver::new(transport.receiver(flow.ecn));
         let mut window = transport.receive_window_bytes;
@@ -120,7 +122,9 @@ impl Server {
         };
         Server {
             connection,
-            ecn: EcnMode::of(transport.control(flow.ecn).ecn(), open),
+            ecn: EcnMode::of(&*transport.control(flow.ecn), open),
+            all_capable: transport.control.ecn_control_packets(),
+            marked: MarkedPackets::default(),
             ends,
             initial: initial_sequences(&ends),
             receiver,
@@ -176,9 +180,18 @@ impl Server {
         }
     }
 
+    /// Flags of an acknowledgement that echo marks.
+    pub(super) fn echo_flags(&self, ece: bool) -> u16 {
+        match self.ecn {
+            EcnMode::Accurate(_) => self.marked.flags(),
+            _ if ece => flags::ECE,
+            _ => 0,
+        }
+    }
+
     /// ECN field of its packets.
-    pub(super) fn control_ecn(&self, shared: &Shared) -> Ecn {
-        control_ecn(shared, self.ecn)
+    pub(super) fn control_ecn(&self) -> Ecn {
+        if self.all_capable { self.ecn.capable() } else { Ecn::NotEct }
     }
 
     /// A frame with this header.

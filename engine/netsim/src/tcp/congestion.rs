@@ -9,12 +9,14 @@ mod cubic;
 mod dctcp;
 mod delay;
 mod ecn_star;
+mod prague;
 mod reno;
 
 pub use cubic::Cubic;
 pub use dctcp::{Alpha, Dctcp, DctcpConfig};
 pub use delay::DelaySignal;
 pub use ecn_star::EcnStar;
+pub use prague::{Prague, PragueConfig};
 pub use reno::Reno;
 
 /// A sender's congestion window, in bytes.
@@ -139,6 +141,14 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
     /// Whether data packets are ECN capable.
     fn ecn(&self) -> bool;
 
+    /// Whether it needs to know how many packets were marked (AccECN), and sends packets that are ECT(1).
+    fn accurate_ecn(&self) -> bool {
+        false
+    }
+
+    /// So many packets more were marked, by an acknowledgement that comes next.
+    fn hear_marks(&mut self, _packets: u32) {}
+
     /// Whether it needs measurements of one-way delays.
     fn hears_delay(&self) -> bool {
         false
@@ -159,6 +169,12 @@ pub trait CongestionControl: Send + Sync + std::fmt::Debug {
     /// Grows the window after an acknowledgement. With cwnd validation, called only if the window limited the sender.
     fn grow(&mut self, window: &mut Window, acked: u64) {
         window.grow_reno(acked);
+    }
+
+    /// Answers a sign of congestion other than a loss at once, if that is its way, and returns whether the window came down.
+    /// The window then goes on growing. With `None` the sender brings it to [`Self::ssthresh_after_marks`].
+    fn reduce_at_once(&mut self, _window: &mut Window) -> Option<bool> {
+        None
     }
 
     /// The threshold after a sign of congestion other than a loss; the sender brings the window there. Called at most

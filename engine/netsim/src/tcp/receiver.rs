@@ -14,6 +14,9 @@ pub enum EchoMode {
     Latched,
     /// RFC 8257 section 3.2: the echo shows exactly which segments were marked; a change is acknowledged at once.
     Dctcp,
+    /// RFC 9768 section 3.2.2.5.1: acknowledgements count marks, which the connection does. The first mark after a segment
+    /// without one is acknowledged at once, and so is the second one that was not acknowledged.
+    Accurate,
 }
 
 /// How a receiver behaves.
@@ -106,9 +109,9 @@ impl Receiver {
         }
     }
 
-    /// Echoes no marks from now on: the handshake did not agree on ECN.
-    pub fn ignore_marks(&mut self) {
-        self.config.echo = EchoMode::None;
+    /// Echoes marks this way from now on: the handshake did not agree on what was asked for.
+    pub fn set_echo(&mut self, echo: EchoMode) {
+        self.config.echo = echo;
     }
 
     /// Next expected byte: everything before it has arrived.
@@ -210,6 +213,10 @@ impl Receiver {
                     plan.earlier = Some((self.rcv_nxt, self.echo));
                     self.pending = 0;
                 }
+                self.echo = ce;
+            }
+            EchoMode::Accurate => {
+                changed = ce && (!self.echo || self.pending > 0);
                 self.echo = ce;
             }
         }

@@ -25,6 +25,9 @@ pub struct SenderConfig {
     pub receive_window: u64,
     /// Whether the window grows only while it limits the sender, as the stack judges it.
     pub cwnd_validation: bool,
+    /// Whether segments leave at the rate of the window, which may be a fraction of segments, below one as well. Only with
+    /// [`Stack::pacing`], and windows of bytes.
+    pub smooth: bool,
     /// What stacks do differently.
     pub stack: Stack,
 }
@@ -36,7 +39,8 @@ impl SenderConfig {
             WindowUnit::Bytes => 1,
             WindowUnit::Segments => mss,
         };
-        let smallest = mss * u64::from(self.stack.min_window.max(1));
+        let least = mss * u64::from(self.stack.min_window.max(1));
+        let smallest = if self.smooth { (mss / SMALLEST_FRACTION).max(1) } else { least };
         Window { unit, smallest, growth: self.stack.growth, ..Window::new(mss, self.initial_window.into()) }
     }
 }
@@ -229,6 +233,8 @@ struct News<'a> {
 
 /// So many segments leave before Linux paces: the last of them moves the departure time.
 const UNPACED_SEGMENTS: u8 = 10;
+/// The smallest window of a smooth sender is this part of a segment.
+const SMALLEST_FRACTION: u64 = 64;
 /// Memory that Linux counts for a frame, in percent of its bytes: 2,304 bytes for a full one.
 pub(super) const TRUESIZE_PERCENT: u64 = 152;
 /// `net.ipv4.tcp_tso_win_divisor` and `tcp_tso_rtt_log` of Linux, and the size of its largest segment.
@@ -242,6 +248,8 @@ pub struct Sender {
     config: SenderConfig,
     control: Box<dyn CongestionControl>,
     window: Window,
+    /// Bytes beyond the window that may be in flight, so that a part of a segment lets a whole one go.
+    slack: u64,
     board: Scoreboard,
     rtt: RttEstimator,
     state: CaState,
@@ -295,6 +303,7 @@ impl Sender {
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
         Sender {
             window: config.window(),
+            slack: if config.smooth { u64::from(config.mss) - 1 } else { 0 },
             board: Scoreboard::new(config.stack.loss_detection, config.stack.window_unit, config.mss),
             rtt: RttEstimator::new(config.rto),
             state: CaState::Open,
@@ -338,6 +347,11 @@ impl Sender {
     pub fn set_control(&mut self, control: Box<dyn CongestionControl>) {
         debug_assert!(self.snd_nxt == 0, "data were sent under the other congestion control");
         self.control = control;
+    }
+
+    /// So many packets more were marked, by the acknowledgement that is handled next.
+    pub fn hear_marks(&mut self, packets: u32) {
+        self.control.hear_marks(packets);
     }
 
     /// The state of the window.
@@ -490,8 +504,9 @@ impl Sender {
     fn bytes_per_s(&self) -> u64 {
         let Window { cwnd, ssthresh, mss, .. } = self.window;
         let Some(srtt) = self.rtt.srtt() else { return 0 };
-        let percent = if cwnd / mss < ssthresh / mss / 2 { 200 } else { 120 };
-        let packets_out = self.board.len() as u64 * mss;
+        // A smooth sender has the rate of its window, whatever is out.
+        let (above, packets_out) = if self.config.smooth { (100, 0) } else { (120, self.board.len() as u64 * mss) };
+        let percent = if cwnd / mss < ssthresh / mss / 2 { 200 } else { above };
         let rate = cwnd.max(packets_out).saturating_mul(percent * (1_000_000_000 / 100)) / srtt.nanos().max(1);
         rate.max(1)
     }
@@ -725,7 +740,7 @@ impl Sender {
             (Pipe::Acks, CaState::Recovery) => self.ack_pipe,
             (Pipe::Acks, _) => start - self.snd_una,
         };
-        pipe == 0 || pipe + weight <= self.window.cwnd
+        pipe == 0 || pipe + weight <= self.window.cwnd + self.slack
     }
 
     /// Whether marks have brought the window below a segment ([`Stack::min_window`]): nothing leaves before a timeout.
@@ -790,6 +805,8 @@ impl Sender {
             return false;
         }
         !self.config.cwnd_validation
+            // Data that wait for their departure would fill the window.
+            || (self.config.smooth && self.pacer.holds)
             || match self.config.stack.validation {
                 Validation::Full => news.full,
                 Validation::Linux => self.is_limited(),
@@ -939,7 +956,10 @@ impl Sender {
         } else if repair {
             self.enter_recovery(news.congested, news.acked);
         } else if news.congested && self.state == CaState::Open && self.is_news() {
-            self.enter_cwr();
+            match self.control.reduce_at_once(&mut self.window) {
+                None => self.enter_cwr(),
+                Some(reduced) => self.stats.ecn_reductions += u64::from(reduced),
+            }
         } else {
             self.note_partial_ack(news);
         }
@@ -1403,6 +1423,7 @@ mod tests {
             rto: RtoConfig { min: us(1000), max: us(1_000_000), initial: us(3000), estimator: RtoEstimator::Rfc6298 },
             receive_window: 1 << 20,
             cwnd_validation: true,
+            smooth: false,
             stack: Stack::default(),
         };
         Sender::new(config, Box::new(control))

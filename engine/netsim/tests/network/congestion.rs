@@ -255,6 +255,7 @@ fn alpha_converges_to_the_closed_form() {
             rto,
             receive_window: 1 << 40,
             cwnd_validation: true,
+            smooth: false,
             stack: Stack::default(),
         };
         let mut sender = Sender::new(config, Box::new(DctcpControl::new(DctcpConfig::default())));

@@ -119,7 +119,7 @@ proptest! {
     fn every_packet_is_accounted_for_and_every_flow_finishes(
         flows in flows(),
         queue in queue(),
-        control in prop_oneof![Just(Control::Dctcp), Just(Control::EcnStar), Just(Control::Reno), Just(Control::Cubic)],
+        control in prop_oneof![Just(Control::Dctcp), Just(Control::EcnStar), Just(Control::Reno), Just(Control::Cubic), Just(Control::Prague)],
         connections in prop_oneof![Just(Connections::New), (0..3u32).prop_map(|per_pair| Connections::Persistent { per_pair })],
         nic in (any::<bool>(), 5..200u64, 1_600..30_000u64),
         ack_every in 1..4u32,

@@ -14,6 +14,7 @@ mod gro;
 mod hosts;
 mod interference;
 mod joins;
+mod l4s;
 mod loss;
 mod parts;
 mod pauses;

@@ -23,6 +23,8 @@ pub(crate) struct Captured {
     pub(crate) fin: bool,
     pub(crate) ece: bool,
     pub(crate) cwr: bool,
+    /// AE of RFC 9768, which `etherparse` has by its older name.
+    pub(crate) ae: bool,
     pub(crate) window: u16,
     pub(crate) sacks: Vec<(u32, u32)>,
     pub(crate) payload: u32,
@@ -88,6 +90,7 @@ fn parse(time_ns: u64, frame: &[u8]) -> Captured {
         fin: tcp.fin,
         ece: tcp.ece,
         cwr: tcp.cwr,
+        ae: tcp.ns,
         window: tcp.window_size,
         sacks: sacks.flatten().collect(),
         payload: payload.len() as u32,

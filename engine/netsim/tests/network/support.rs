@@ -154,6 +154,7 @@ pub(crate) fn transport(control: Control) -> Transport {
         ecn_plus: false,
         syn_ack_timer: false,
         dcqcn: (control == Control::Dcqcn).then_some(RATES),
+        prague: None,
     }
 }
 
@@ -169,6 +170,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         links: hosts.iter().enumerate().map(link).collect(),
         framing: FRAMING,
         transport: transport(control),
+        own_controls: vec![],
         nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
         pfc: None,
         pias: None,
@@ -221,6 +223,7 @@ pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Fl
         ecn: true,
         receive_window_bytes: 0,
         base_delay_ns: 0,
+        control: None,
     }
 }
 

@@ -95,7 +95,11 @@ impl Case {
             // Every sixth waits at its host for the first flow and the one before it, together.
             if self.followers && number % 6 == 5 {
                 let wait = |number, pause_ns| Wait { number, pause_ns };
-                joins.push(Join { host: next.src, not_before_ns: start / 2, waits: vec![wait(0, start % US), wait(number as u32 - 1, 0)] });
+                joins.push(Join {
+                    host: next.src,
+                    not_before_ns: start / 2,
+                    waits: vec![wait(0, start % US), wait(number as u32 - 1, 0)],
+                });
                 next.after = Some(Predecessor { number: all + joins.len() as u32 - 1, same_connection: false });
             }
             flows.push(next);

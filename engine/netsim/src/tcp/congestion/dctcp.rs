@@ -13,13 +13,15 @@ pub struct Alpha(u32);
 
 impl Alpha {
     const ONE: u32 = 1 << 20;
+    /// The estimate of RFC 8257 section 4.2 on a new connection: assume congestion.
+    pub(super) const CERTAIN: Alpha = Alpha(Alpha::ONE);
     /// The estimate as a floating-point number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Alpha::ONE)
     }
 
     /// `(1 - g) * alpha + g * marked / acked` with `g = 2^-gain_shift`; `acked` is not 0.
-    fn update(self, marked: u64, acked: u64, gain_shift: u32) -> Alpha {
+    pub(super) fn update(self, marked: u64, acked: u64, gain_shift: u32) -> Alpha {
         let share = (u128::from(marked) * u128::from(Alpha::ONE) / u128::from(acked)) as u32;
         Alpha(self.0 - (self.0 >> gain_shift) + (share >> gain_shift))
     }
@@ -33,7 +35,7 @@ impl Alpha {
     }
 
     /// `cwnd * (1 - alpha / 2)`.
-    fn reduce(self, window: &Window) -> u64 {
+    pub(super) fn reduce(self, window: &Window) -> u64 {
         window.cwnd - window.scaled(window.cwnd, self.0.into(), (2 * Alpha::ONE).into())
     }
 }
