@@ -318,7 +318,7 @@ mod tests {
     ];
 
     fn bits(accurate: u16, cwr: u16, ece: u16) -> u16 {
-        accurate * flags::AE | cwr * flags::CWR | ece * flags::ECE
+        (accurate * flags::AE) | (cwr * flags::CWR) | (ece * flags::ECE)
     }
 
     /// RFC 9768 table 2: AE, CWR and ECE of a SYN-ACK, and what a client that asked for AccECN makes of them.

@@ -184,7 +184,7 @@ mod tests {
         Duration::from_micros(1000 * ms)
     }
 
-    /// A connection on which every so-manieth packet is marked.
+    /// A connection on which every n-th packet is marked.
     struct Path {
         prague: Prague,
         window: Window,
@@ -283,9 +283,9 @@ mod tests {
         assert_eq!((path.window.cwnd, path.prague.alpha()), (20 * MSS, Some(1.0)));
         path.round();
         let Window { cwnd, ssthresh, .. } = path.window;
-        // At the 15th of 20 packets, with 24 in the window; what came then added less than a segment.
-        assert_eq!((ssthresh, path.reductions), (12 * MSS, 1));
-        assert!((12 * MSS..13 * MSS).contains(&cwnd), "{cwnd}");
+        // At the 15th of 20 packets, with 34 in the window; what came then added less than a segment.
+        assert_eq!((ssthresh, path.reductions), (17 * MSS, 1));
+        assert!((17 * MSS..18 * MSS).contains(&cwnd), "{cwnd}");
     }
 
     #[test]
