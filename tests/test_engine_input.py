@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,13 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def simulate(config: dict[str, Any], **columns: list[int]) -> None:
-    """Simulate two flows from `a` to `b`, with these columns replaced."""
+def simulate(
+    config: dict[str, Any], joins: Sequence[int] = (), waits: Sequence[int] = (), **columns: list[int]
+) -> None:
+    """Simulate two flows from `a` to `b`, with these columns replaced.
+
+    There are joins at hosts, and waits of joins for the first flow.
+    """
     flows = {
         "start_ns": np.array([0, 0], np.uint64),
         "src": np.array([0, 0], np.uint32),
@@ -61,12 +67,26 @@ def simulate(config: dict[str, Any], **columns: list[int]) -> None:
         "control": np.array([0, 0], np.uint8),
     }
     flows |= {name: np.array(values, flows[name].dtype) for name, values in columns.items()}
+    numbers = {"host": joins, "wait_join": waits, "wait_number": [0] * len(waits)}
+    at_once = {"not_before_ns": joins, "wait_pause_ns": waits}
+    made = {name: np.array(values, np.uint32) for name, values in numbers.items()}
+    made |= {name: np.array([0] * len(values), np.uint64) for name, values in at_once.items()}
     program = _engine.Program(DROPTAIL, include_dirs=[DROPTAIL.parents[1]])
-    _engine.simulate(json.dumps(CONFIG | config), program, "[]", ["[]"], flows, 1, _engine.Progress())
+    _engine.simulate(
+        json.dumps(CONFIG | config), program, "[]", ["[]"], {**flows, "joins": made}, 1, _engine.Progress()
+    )
 
 
 def test_flows_that_wait_for_none_or_the_one_above_are_taken() -> None:
     simulate({}, after=[-1, 0])
+
+
+def test_joins_are_taken_and_those_that_are_not_there_refused() -> None:
+    simulate({}, joins=[1], waits=[0], after=[-1, 2])
+    with pytest.raises(_engine.EngineError, match="there is no join 1 to wait"):
+        simulate({}, joins=[1], waits=[1])
+    with pytest.raises(_engine.EngineError, match="join 0: it must be at a host"):
+        simulate({}, joins=[2], waits=[0])
 
 
 def test_a_flow_has_a_transport_of_the_list_or_none() -> None:

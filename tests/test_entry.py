@@ -118,7 +118,7 @@ def test_a_full_disk_is_one_message(tmp_path: Path) -> None:
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     command = f'"{sys.executable}" "{ENTRY}" schemes | head -n 1'
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60)
-    assert done.stdout.startswith("bfc")
+    assert done.stdout.startswith("acc")
     assert done.stderr == ""
 
 

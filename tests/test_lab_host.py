@@ -37,6 +37,8 @@ def flow_list(pairs: list[tuple[int, int]], **others: Any) -> FlowList:
         "after": np.full(n, -1),
         "same_connection": np.zeros(n, dtype=np.bool_),
         "control": np.zeros(n, dtype=np.uint8),
+        "after_join": np.full(n, -1),
+        "iteration": np.full(n, -1),
     }
     return FlowList(**columns | others)
 

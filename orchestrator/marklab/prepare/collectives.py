@@ -53,8 +53,9 @@ def _ring(drawn: Drawn, begun: Begun) -> tuple[Numbers, Numbers]:
     count, collective = len(begun.hosts), begun.job.collective
     ranks, sizes = np.arange(count), _parts(begun.job, count)
     steps = (2 if collective == "all-reduce" else 1) * (count - 1)
-    # The last steps that bring a host its result: the sum of its own part, those of all other parts, or both.
-    needed = {"reduce-scatter": 1, "all-gather": count - 1, "all-reduce": count}[collective]
+    # A host is done when it has its result, and no part has to pass it any more. In an all-reduce, parts that come in
+    # the last steps have passed before.
+    needed = count if collective == "all-reduce" else steps
     done, done_ns = drawn.add_joins(begun.hosts, begun.all_ready_ns), begun.all_ready_ns
     rows, start_ns, after_join = np.full(count, NONE), begun.ready_ns, begun.ready
     for step in range(steps):

@@ -7,7 +7,7 @@ use marklab_units::{Duration, Rate, Time};
 
 use super::connection::{blank_header, end_points, initial_sequences};
 use super::env::{Env, Sent, Shared};
-use super::handshake::{Answer, EcnMode, MarkedPackets};
+use super::handshake::{Answer, EcnFields, EcnMode, MarkedPackets};
 use super::nic_queue::NicQueue;
 use crate::config::Connections;
 use crate::frame::NetFrame;
@@ -81,9 +81,9 @@ impl Message {
 pub(super) struct Client {
     pub(super) connection: u32,
     pub(super) state: State,
-    /// How it uses ECN, and whether packets without data, and retransmissions, are ECN capable as well.
+    /// How it uses ECN.
     pub(super) ecn: EcnMode,
-    all_capable: bool,
+    fields: EcnFields,
     marked: MarkedPackets,
     /// The flow that started last.
     pub(super) latest_flow: u32,
@@ -135,7 +135,7 @@ impl Client {
             connection,
             state: if open { State::Open } else { State::Unopened },
             ecn,
-            all_capable: transport.control.ecn_control_packets(),
+            fields: EcnFields::of(ecn, transport.control.ecn_control_packets()),
             marked: MarkedPackets::default(),
             latest_flow: 0,
             closes: false,
@@ -198,7 +198,14 @@ impl Client {
 
     /// ECN field of its packets that carry no data.
     pub(super) fn control_ecn(&self) -> Ecn {
-        if self.all_capable { self.ecn.capable() } else { Ecn::NotEct }
+        self.fields.control
+    }
+
+    /// Reads the flags of a SYN or SYN-ACK. Returns whether it has to do with less ECN than it asked for.
+    pub(super) fn negotiate(&mut self, env: &mut Env, segment: &Segment) -> bool {
+        let gives_up = self.ecn.negotiate(env, segment);
+        self.fields.agree(self.ecn);
+        gives_up
     }
 
     /// Flags of a segment that answer an echo, or count marks.
@@ -253,7 +260,7 @@ impl Client {
     pub(super) fn data(&mut self, env: &mut Env, outgoing: Outgoing) -> Box<NetFrame> {
         let shared = &env.shared;
         // RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
-        let capable = self.ecn.agreed() && (!outgoing.retransmission || self.all_capable);
+        let ecn = if outgoing.retransmission { self.fields.control } else { self.fields.data };
         let mut flags = flags::ACK | self.echo_flags(outgoing.cwr);
         if outgoing.last {
             flags |= flags::PSH;
@@ -268,7 +275,7 @@ impl Client {
             sequence: wire_sequence(self.first_data(), outgoing.offset),
             ack: self.initial[1].wrapping_add(1 + self.heard_bytes()),
             flags,
-            ecn: if capable { self.ecn.capable() } else { Ecn::NotEct },
+            ecn,
             options,
             payload: outgoing.len,
             ..blank_header(shared)

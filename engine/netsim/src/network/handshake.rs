@@ -25,6 +25,28 @@ pub(super) enum EcnMode {
     Accurate(Ecn),
 }
 
+/// ECN fields of an end's packets, so that no segment asks how they came about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EcnFields {
+    /// Of packets without data, and of retransmissions.
+    pub(super) control: Ecn,
+    /// Of new data.
+    pub(super) data: Ecn,
+}
+
+impl EcnFields {
+    /// Those of an end; of its packets, `all` are ECN capable, or new data alone.
+    pub(super) fn of(mode: EcnMode, all: bool) -> EcnFields {
+        let data = if mode.agreed() { mode.capable() } else { Ecn::NotEct };
+        EcnFields { control: if all { mode.capable() } else { Ecn::NotEct }, data }
+    }
+
+    /// The handshake has decided on a mode.
+    pub(super) fn agree(&mut self, mode: EcnMode) {
+        *self = EcnFields::of(mode, self.control != Ecn::NotEct);
+    }
+}
+
 /// Flags of a SYN that asks for AccECN.
 const ASKS_ACCURATE: u16 = flags::AE | flags::CWR | flags::ECE;
 

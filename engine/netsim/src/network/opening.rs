@@ -152,7 +152,7 @@ impl Host {
     #[inline(never)]
     pub(super) fn server_receives_syn(&mut self, env: &mut Env, number: u32, segment: &Segment) {
         let server = self.server(number);
-        if server.ecn.negotiate(env, segment) {
+        if server.negotiate(env, segment) {
             server.receiver.set_echo(if server.ecn.agreed() { EchoMode::Latched } else { EchoMode::None });
         }
         match &mut server.asking {
@@ -176,7 +176,7 @@ impl Host {
         let client = self.client(number);
         // Without ECN, senders fall back to Reno, as Linux's DCTCP does (`dctcp_init` in net/ipv4/tcp_dctcp.c). Without
         // AccECN, marks are few and count as losses.
-        if client.ecn.negotiate(env, segment) {
+        if client.negotiate(env, segment) {
             client.sender.set_control(if client.ecn.agreed() { Box::new(EcnStar) } else { Box::new(Reno) });
         }
         if client.asked.is_some() {

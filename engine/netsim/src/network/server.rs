@@ -9,7 +9,7 @@ use marklab_units::{Duration, Time};
 use super::connection::{end_points, initial_sequences};
 use super::env::{Env, Received, Shared};
 use super::gro::Merged;
-use super::handshake::{Answer, Asking, EcnMode, MarkedPackets};
+use super::handshake::{Answer, Asking, EcnFields, EcnMode, MarkedPackets};
 use super::nic_queue::NicQueue;
 use crate::config::Connections;
 use crate::frame::NetFrame;
@@ -69,9 +69,9 @@ impl Expected {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) connection: u32,
-    /// How it uses ECN, and whether its packets are ECN capable, none of which have data.
+    /// How it uses ECN.
     pub(super) ecn: EcnMode,
-    all_capable: bool,
+    fields: EcnFields,
     pub(super) marked: MarkedPackets,
     ends: [EndPoint; 2],
     /// Initial sequence numbers of client and server. Stream offset 0 follows the client's.
@@ -120,10 +120,11 @@ impl Server {
             Connections::Asked { request_bytes } => Some(Box::new(Asking::new(request_bytes, transport.rto()))),
             Connections::New | Connections::Persistent { .. } | Connections::Queued { .. } => None,
         };
+        let ecn = EcnMode::of(&*transport.control(flow.ecn), open);
         Server {
             connection,
-            ecn: EcnMode::of(&*transport.control(flow.ecn), open),
-            all_capable: transport.control.ecn_control_packets(),
+            ecn,
+            fields: EcnFields::of(ecn, transport.control.ecn_control_packets()),
             marked: MarkedPackets::default(),
             ends,
             initial: initial_sequences(&ends),
@@ -189,9 +190,16 @@ impl Server {
         }
     }
 
-    /// ECN field of its packets.
+    /// ECN field of its packets, none of which have data.
     pub(super) fn control_ecn(&self) -> Ecn {
-        if self.all_capable { self.ecn.capable() } else { Ecn::NotEct }
+        self.fields.control
+    }
+
+    /// Reads the flags of a SYN or SYN-ACK. Returns whether it has to do with less ECN than it asked for.
+    pub(super) fn negotiate(&mut self, env: &mut Env, segment: &Segment) -> bool {
+        let gives_up = self.ecn.negotiate(env, segment);
+        self.fields.agree(self.ecn);
+        gives_up
     }
 
     /// A frame with this header.
