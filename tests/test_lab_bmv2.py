@@ -82,7 +82,7 @@ def test_schemes_that_need_a_scheduler_cannot_run_on_bmv2() -> None:
         spec = find_scheme(parse_choice(name)).spec
         assert spec is not None
         obstacles[name] = obstacle(spec.needs)
-    assert {name for name, why in obstacles.items() if why} == {"bfc", "diffecn", "mq-ecn", "pftcn"}
+    assert {name for name, why in obstacles.items() if why} == {"bfc", "diffecn", "dualpi2", "mq-ecn", "pftcn"}
     assert obstacles["mq-ecn"] == "it needs dwrr or wrr, and BMv2 has one queue per port"
 
 
